@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From raw NAME=VALUE pairs to a Config: the part of the configuration that reads nothing.
+//
+// Sources are offered from the weakest to the strongest; each replaces what came before it, and only
+// what is left at the end is parsed. For the implementation of read_config, and its tests.
+// Threading: one thread. What may fail: finish(), as config.h says.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/system/config.h"
+
+namespace weft {
+
+class ConfigBuilder {
+ public:
+  // `where` names the place for a person. Unknown WEFT_* names become warnings; any other unknown
+  // name does too, unless it comes from the environment, which is not ours.
+  void offer(std::string_view name, std::string_view value, Origin origin, std::string where);
+  // The lines of a file called `path`.
+  void offer_file(std::string_view content, std::string_view path, Origin origin);
+  void warn(std::string words) { config_.warnings_.push_back(std::move(words)); }
+
+  Result<Config> finish();
+
+ private:
+  // Empty words: `value` holds what `text` says. Else what is wrong.
+  static std::string parse(const SettingInfo& info, Config::Value& value);
+
+  Config config_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace weft
