@@ -18,7 +18,8 @@
 //   4 grants seen   S->R   flow u32, below u32                                every grant below this number is known
 //   5 record        S->R   flow u32, number u32, size u64, segment size u32, slot u16, generation u8, part u8
 //   6 path ack      ->     path u16, reserved u16, epoch u32, largest u64, hold ns u32, marks u32, bits u64 x count
-//                          bit k of the words: packet largest - k arrived. Placing fabrics: largest is the last probe's sequence.
+//                          bit k of the words: packet largest + 1 - 64 x count + k arrived. Placing fabrics: no words, and
+//                          largest is the sequence of the last probe that arrived in this epoch
 //   7 message ack   R->S   flow u32, number u32, part u32, base u32, latest u32, hold ns u32, bits u64 x count
 //                          all segments below base arrived; bit k: segment base + k arrived; latest came last, hold ago
 //   8 flow ack      R->S   flow u32, below u32                                every message below this number is complete

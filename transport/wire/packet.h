@@ -11,7 +11,7 @@
 //
 // data (64 bytes, then the payload), on datagram fabrics only:
 //
-//   16  u64  packet number of the path, never reused, from 1
+//   16  u64  packet number of the path, never reused, from 1024
 //   24  u16  path, as the sender counts its paths
 //   26  u8   part of a grouped receive
 //   27  u8   rail of the sender
@@ -55,6 +55,9 @@ inline constexpr size_t kCommonHeaderBytes = 16;
 inline constexpr size_t kDataHeaderBytes = 64;
 inline constexpr size_t kProbeBytes = 32;
 inline constexpr size_t kControlHeaderBytes = 32;
+
+// The first packet number of a path: high enough that an ack's bit window never reaches below 0.
+inline constexpr uint64_t kFirstPacket = 1024;
 
 enum class Kind : uint8_t { kData = 1, kProbe = 2, kControl = 3 };
 

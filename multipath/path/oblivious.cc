@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "multipath/path/oblivious.h"
+
+#include <bit>
+
+namespace weft {
+
+ObliviousSelector::ObliviousSelector(int paths, uint64_t seed)
+    : paths_(static_cast<uint32_t>(paths)), lap_(std::bit_ceil(paths_)), random_(seed) {
+  mask_ = static_cast<uint32_t>(random_.below(lap_));
+}
+
+PathIndex ObliviousSelector::next(const PathMask& usable) {
+  // Two laps see every path at least once whatever the mask did in between.
+  for (uint32_t tries = 0; tries < 2 * lap_; ++tries) {
+    const uint32_t path = counter_ ^ mask_;
+    if (++counter_ == lap_) {
+      counter_ = 0;
+      mask_ = static_cast<uint32_t>(random_.below(lap_));
+    }
+    if (path < paths_ && usable.test(static_cast<PathIndex>(path))) return static_cast<PathIndex>(path);
+  }
+  return 0;
+}
+
+}  // namespace weft
