@@ -36,7 +36,8 @@ class Random {
 
   // Uniform in [0, bound); 0 when bound is 0. The bias is below 2^-32 for the bounds used here.
   uint64_t below(uint64_t bound) {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+    __extension__ using Wide = unsigned __int128;  // not ISO C++, which -Wpedantic would say
+    return static_cast<uint64_t>((Wide{next()} * bound) >> 64);
   }
 
   bool chance(double probability) {
