@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/udp/socket_set.h"
+
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "transport/udp/udp_address.h"
+
+namespace weft::udp {
+namespace {
+
+Status system_error(const std::string& tried, int error) {
+  std::string words = tried + ": " + std::strerror(error);
+  if (error == EMFILE || error == ENFILE) words += "; raise the limit of open files (ulimit -n)";
+  if (error == EADDRNOTAVAIL) words += "; it is not an address of this host";
+  return Status(Code::kSystem, std::move(words));
+}
+
+// Past the system's limit where we may, up to it where we may not: a smaller buffer is not an error,
+// it only drops sooner.
+void set_buffer(int socket, int force, int plain, uint32_t bytes) {
+  const int wanted = static_cast<int>(std::min<uint32_t>(bytes, 1u << 30));
+  if (wanted == 0) return;
+  if (::setsockopt(socket, SOL_SOCKET, force, &wanted, sizeof wanted) == 0) return;
+  (void)::setsockopt(socket, SOL_SOCKET, plain, &wanted, sizeof wanted);
+}
+
+}  // namespace
+
+Result<SocketSet> SocketSet::open(const UdpConfig& config) {
+  SocketSet set;
+  set.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!set.epoll_) return system_error("opening an epoll descriptor", errno);
+  const auto count = static_cast<size_t>(config.sockets);
+  set.sockets_.reserve(count);
+  set.ports_.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (Status bad = set.add(config); !bad) return bad;
+  }
+  set.events_.resize(count);
+  set.turns_.resize(count);
+  set.queued_.resize(count);
+  return set;
+}
+
+Status SocketSet::add(const UdpConfig& config) {
+  const std::string what = "UDP socket " + std::to_string(sockets_.size() + 1) + " of " +
+                           std::to_string(config.sockets) + " on " + text_of(config.address);
+  FileDescriptor s(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+  if (!s) return system_error("opening " + what, errno);
+
+  // Never fragment: one lost fragment loses all. PROBE and not DO, since DO believes an ICMP "too big"
+  // that anybody can forge, and would then refuse segments for minutes.
+  const int probe = IP_PMTUDISC_PROBE;
+  if (::setsockopt(s.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe) != 0) {
+    return system_error("forbidding fragments on " + what, errno);
+  }
+  set_buffer(s.get(), SO_RCVBUFFORCE, SO_RCVBUF, config.receive_buffer_bytes);
+  set_buffer(s.get(), SO_SNDBUFFORCE, SO_SNDBUF, config.send_buffer_bytes);
+
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  std::memcpy(&name.sin_addr, config.address.data(), config.address.size());
+  auto* generic = reinterpret_cast<sockaddr*>(&name);
+  socklen_t length = sizeof name;
+  if (::bind(s.get(), generic, length) != 0) return system_error("binding " + what, errno);
+  if (::getsockname(s.get(), generic, &length) != 0) {
+    return system_error("asking the port of " + what, errno);
+  }
+
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u32 = static_cast<uint32_t>(sockets_.size());
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, s.get(), &event) != 0) {
+    return system_error("watching " + what, errno);
+  }
+  ports_.push_back(ntohs(name.sin_port));
+  sockets_.push_back(std::move(s));
+  return Status();
+}
+
+void SocketSet::find_readable() {
+  const int found = ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
+  for (int i = 0; i < found; ++i) {
+    const int socket = static_cast<int>(events_[static_cast<size_t>(i)].data.u32);
+    if (!queued_[static_cast<size_t>(socket)]) again(socket);
+  }
+}
+
+int SocketSet::next() {
+  if (waiting_ == 0) return -1;
+  const uint16_t socket = turns_[first_];
+  first_ = first_ + 1 == turns_.size() ? 0 : first_ + 1;
+  --waiting_;
+  queued_[socket] = 0;
+  return socket;
+}
+
+void SocketSet::again(int socket) {
+  size_t at = first_ + waiting_;
+  if (at >= turns_.size()) at -= turns_.size();
+  turns_[at] = static_cast<uint16_t>(socket);
+  queued_[static_cast<size_t>(socket)] = 1;
+  ++waiting_;
+}
+
+uint64_t SocketSet::kernel_drops() const {
+  uint64_t sum = 0;
+  for (const FileDescriptor& s : sockets_) {
+    uint32_t memory[SK_MEMINFO_VARS] = {};
+    socklen_t length = sizeof memory;
+    if (::getsockopt(s.get(), SOL_SOCKET, SO_MEMINFO, memory, &length) == 0) {
+      sum += memory[SK_MEMINFO_DROPS];
+    }
+  }
+  return sum;
+}
+
+uint32_t SocketSet::receive_buffer_bytes() const {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  if (sockets_.empty() ||
+      ::getsockopt(sockets_[0].get(), SOL_SOCKET, SO_RCVBUF, &bytes, &length) != 0) {
+    return 0;
+  }
+  return static_cast<uint32_t>(bytes);
+}
+
+}  // namespace weft::udp
