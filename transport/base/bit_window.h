@@ -40,6 +40,20 @@ class BitWindow {
     if (index >= base_ && covers(index)) words_[word(index)] &= ~bit(index);
   }
 
+  // Whether the index is held as a bit, not merely below the base.
+  bool holds(uint64_t index) const {
+    return index >= base_ && covers(index) && (words_[word(index)] & bit(index)) != 0;
+  }
+
+  // The lowest index held as a bit; base() + kBits when there is none.
+  uint64_t first() const {
+    for (uint64_t at = base_; at < base_ + kBits; at += 64) {
+      const uint64_t bits = bits_from(at);
+      if (bits != 0) return at + static_cast<uint64_t>(std::countr_zero(bits));
+    }
+    return base_ + kBits;
+  }
+
   // Moves the base over every index that is set, emptying the bits it passes.
   void slide() {
     while (words_[word(base_)] & bit(base_)) {
