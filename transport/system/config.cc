@@ -37,7 +37,7 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings = {{
     {Setting::kLog, "WEFT_LOG", Kind::kChoice, "warn", kNone, kNone, 1, "error|warn|info|trace",
      "what is written to the log: this and what is more urgent"},
     {Setting::kStats, "WEFT_STATS", Kind::kText, "", kNone, kNone, 1, "",
-     "file to which counters are written; none when not set"},
+     "file to which each endpoint appends its counters as a line of JSON when it ends"},
     {Setting::kWindow, "WEFT_WINDOW_KB", Kind::kWhole, "2048", 64, 65536, 1, "",
      "KiB that a connection may have under way at once"},
     {Setting::kSegment, "WEFT_SEGMENT", Kind::kWhole, "0", 0, 65280, 128, "",
