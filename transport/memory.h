@@ -39,8 +39,8 @@ struct Placement {
 inline void copy_lines(std::byte* to, const std::byte* from, size_t bytes) {
   using Vector [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = long long;
   while (bytes >= kLineBytes) {
-    auto* d = reinterpret_cast<Vector*>(to);
-    auto* s = reinterpret_cast<const Vector*>(from);
+    Vector* d = reinterpret_cast<Vector*>(to);  // not auto: g++ deduces the type without its alignment
+    const Vector* s = reinterpret_cast<const Vector*>(from);
     Vector v0 = s[0], v1 = s[1], v2 = s[2], v3 = s[3], v4 = s[4], v5 = s[5], v6 = s[6], v7 = s[7];
     d[0] = v0, d[1] = v1, d[2] = v2, d[3] = v3, d[4] = v4, d[5] = v5, d[6] = v6;
     asm volatile("" ::: "memory");  // the line's last word stays last; x86 keeps the order of stores
