@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/base/post.h"
 #include "transport/base/units.h"
 #include "transport/wire/cursor.h"
 
@@ -239,7 +240,7 @@ bool decode_refused(std::span<const std::byte> body, Refused* out) {
   r.skip(1);
   const auto length = r.get<uint16_t>();
   if (r.failed() || length > kMaxWords) return false;
-  const bool known = code >= static_cast<uint8_t>(Refusal::kVersion) &&
+  const bool known = code >= static_cast<uint8_t>(Refusal::kSpeech) &&
                      code <= static_cast<uint8_t>(Refusal::kFailed);
   out->code = known ? static_cast<Refusal>(code) : Refusal::kFailed;
   out->words = clean_text(r.get_bytes(length));

@@ -112,7 +112,7 @@ struct Hello {
 };
 
 enum class Refusal : uint8_t {
-  kVersion = 1,  // we do not speak the same
+  kSpeech = 1,   // we do not speak the same
   kFabric,       // the ends use different fabrics
   kNoListener,   // nobody listens there (any more)
   kCrossed,      // both ends began at once, and the other attempt goes on: wait for it
