@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting ranks, listening to them, ending them; see launcher.h.
+#include "tools/ncclnet/launcher.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "tools/common/clock.h"
+#include "tools/common/process.h"
+#include "tools/common/progress.h"
+#include "tools/ncclnet/board.h"
+#include "tools/ncclnet/channel.h"
+#include "tools/ncclnet/rank.h"
+
+namespace weft::ncclnet {
+namespace {
+
+using tools::ExitCode;
+
+constexpr int64_t kGraceNs = 300'000'000;  // for the others to say what they saw
+constexpr int kPollMs = 20;
+constexpr size_t kMaxStatsBytes = 16 << 20;
+
+volatile sig_atomic_t interrupted = 0;
+void on_signal(int signal) { interrupted = signal; }
+
+struct Cause {
+  ExitCode code;
+  int weight;  // the larger the more telling
+  std::string why;
+};
+
+struct RankProcess {
+  tools::Child child;
+  ParentChannel channel;
+  tools::UniqueFd board_fd, stats_fd;
+  tools::Mapping board_memory;
+  std::optional<Packet> verdict;
+  bool ended = false;
+
+  const Board& board() const { return *static_cast<const Board*>(board_memory.data()); }
+};
+
+class Launcher {
+ public:
+  Launcher(const Options& options, const std::vector<std::string>& words, const Plan& plan)
+      : options_(options), words_(words), plan_(plan),
+        progress_(options.mode_name(), plan.total_bytes, options.quiet), start_ns_(tools::now_ns()) {}
+
+  tools::Report run();
+
+ private:
+  bool start();
+  bool start_rank(uint32_t index, int network_namespace);
+  void wait();
+  void listen_to_ranks();
+  void handle(uint32_t index, Packet packet);
+  void reached(const Packet& packet);
+  void look_for_ended();
+  void blame(ExitCode code, int weight, const std::string& why);
+  void time_out();
+  std::string state_of(uint32_t index) const;
+  std::string where(uint32_t index, uint32_t thread) const;
+  void collect(tools::Report& report);
+  bool all_ended() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r->ended; });
+  }
+  uint64_t bytes() const;
+
+  const Options& options_;
+  const std::vector<std::string>& words_;
+  const Plan& plan_;
+  tools::Progress progress_;
+  int64_t start_ns_;
+  int64_t failed_ns_ = 0;
+  std::vector<std::unique_ptr<RankProcess>> ranks_;
+  std::map<uint32_t, std::pair<uint32_t, uint64_t>> barriers_;  // arrived, largest value
+  std::vector<Cause> causes_;
+};
+
+bool Launcher::start() {
+  std::vector<tools::UniqueFd> namespaces;
+  for (const std::string& name : options_.namespaces) {
+    std::string why;
+    namespaces.push_back(tools::open_network_namespace(name, why));
+    if (namespaces.back()) continue;
+    blame(errno == EACCES || errno == EPERM ? tools::kCannotRunHere : tools::kUsage, 0, why);
+    return false;
+  }
+  for (uint32_t i = 0; i < plan_.ranks; ++i) {
+    if (!start_rank(i, namespaces.empty() ? -1 : namespaces[i % namespaces.size()].get())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Launcher::start_rank(uint32_t index, int network_namespace) {
+  auto rank = std::make_unique<RankProcess>();
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    blame(tools::kCannotRunHere, 0, fmt::format("socketpair: {}", std::strerror(errno)));
+    return false;
+  }
+  rank->channel = ParentChannel(tools::UniqueFd(ends[0]));
+  tools::UniqueFd theirs(ends[1]);
+  rank->board_fd = tools::make_memory_file("board", sizeof(Board));
+  rank->stats_fd = tools::make_memory_file("stats", 0);
+  if (rank->board_fd) rank->board_memory = tools::Mapping(rank->board_fd.get(), sizeof(Board));
+  if (!rank->stats_fd || rank->board_memory.data() == nullptr) {
+    blame(tools::kCannotRunHere, 0, fmt::format("no shared memory: {}", std::strerror(errno)));
+    return false;
+  }
+  tools::SpawnOptions spawn;
+  spawn.arguments = {"weft_ncclnet", "rank", fmt::format("{}", index),
+                     fmt::format("{}", plan_.ranks)};
+  spawn.arguments.insert(spawn.arguments.end(), words_.begin(), words_.end());
+  spawn.inherit = {{theirs.get(), kChannelFd}, {rank->board_fd.get(), kBoardFd},
+                   {rank->stats_fd.get(), kStatsFd}};
+  spawn.environment = {fmt::format("WEFT_STATS=/proc/self/fd/{}", kStatsFd)};
+  spawn.network_namespace = network_namespace;
+  std::string why;
+  rank->child = tools::spawn(spawn, why);
+  if (!rank->child.running()) {
+    blame(errno == EPERM ? tools::kCannotRunHere : tools::kFailed, 0, why);
+    return false;
+  }
+  ranks_.push_back(std::move(rank));
+  return true;
+}
+
+void Launcher::blame(ExitCode code, int weight, const std::string& why) {
+  if (failed_ns_ == 0) failed_ns_ = tools::now_ns();
+  causes_.push_back({code, weight, why});
+}
+
+uint64_t Launcher::bytes() const {
+  uint64_t sum = 0;
+  for (const auto& rank : ranks_) sum += rank->board().bytes.load(std::memory_order_relaxed);
+  return sum;
+}
+
+void Launcher::reached(const Packet& packet) {
+  auto& [arrived, largest] = barriers_[packet.number];
+  largest = std::max(largest, packet.value);
+  if (++arrived < plan_.ranks) return;
+  if (plan_.at_barrier) {
+    progress_.clear();
+    plan_.at_barrier(packet.number, largest);
+  }
+  for (const auto& rank : ranks_) {
+    rank->channel.send({Word::kGo, packet.number, largest, {}, {}});
+  }
+  barriers_.erase(packet.number);
+}
+
+void Launcher::handle(uint32_t index, Packet packet) {
+  switch (packet.word) {
+    case Word::kPublish:
+      packet.word = Word::kHandle;
+      for (const auto& rank : ranks_) rank->channel.send(packet);
+      break;
+    case Word::kReady: reached(packet); break;
+    case Word::kVerdict:
+      if (packet.number != tools::kGood) {
+        const auto code = static_cast<ExitCode>(packet.number);
+        // That a peer is gone is a consequence more often than a cause.
+        const bool consequence = packet.text.find("ncclRemoteError") != std::string::npos;
+        blame(code, code == tools::kDataWrong ? 4 : consequence ? 1 : 2,
+              fmt::format("rank {} {}", index, packet.text));
+      }
+      ranks_[index]->verdict = std::move(packet);
+      break;
+    default: break;
+  }
+}
+
+void Launcher::listen_to_ranks() {
+  std::vector<pollfd> polled;
+  for (const auto& rank : ranks_) {
+    const short events = rank->channel.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
+    polled.push_back({rank->verdict ? -1 : rank->channel.fd(), events, 0});
+  }
+  ::poll(polled.data(), polled.size(), kPollMs);
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    ranks_[i]->channel.flush();
+    while (auto packet = ranks_[i]->channel.receive()) handle(i, std::move(*packet));
+  }
+}
+
+std::string Launcher::where(uint32_t index, uint32_t thread) const {
+  const ThreadSlot& slot = ranks_[index]->board().threads[thread];
+  const uint32_t line = slot.line.load(std::memory_order_relaxed);
+  const Call inside = slot.inside.load(std::memory_order_relaxed);
+  std::string text;
+  if (line > 0 && plan_.describe_line) text = plan_.describe_line(index, thread, line);
+  if (inside != Call::kNone) {
+    text += fmt::format("{}inside the plugin's {}", text.empty() ? "" : ", ", name_of(inside));
+  }
+  return text;
+}
+
+// What keeps a rank: the threads that are inside a call or poll; those that merely wait for
+// another thread's line only when there is nothing else to say.
+std::string Launcher::state_of(uint32_t index) const {
+  std::string busy, waiting;
+  for (uint32_t t = 0; t < kMaxThreads; ++t) {
+    const ThreadSlot& slot = ranks_[index]->board().threads[t];
+    const Doing doing = slot.doing.load(std::memory_order_relaxed);
+    if (doing == Doing::kNotStarted || doing == Doing::kFinished) continue;
+    std::string text = where(index, t);
+    if (doing == Doing::kWaitingForLine && slot.inside.load() == Call::kNone) {
+      waiting += fmt::format("{}{}, waiting for line {}", waiting.empty() ? "" : "; ", text,
+                             slot.awaited.load(std::memory_order_relaxed));
+    } else {
+      if (text.empty()) text = "running";
+      busy += fmt::format("{}{}", busy.empty() ? "" : "; ", text);
+    }
+  }
+  if (busy.empty()) busy = waiting.empty() ? "starting" : waiting;
+  return fmt::format("rank {} at {}", index, busy);
+}
+
+void Launcher::look_for_ended() {
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    RankProcess& rank = *ranks_[i];
+    if (rank.ended) continue;
+    const auto status = rank.child.poll();
+    if (!status) continue;
+    while (auto packet = rank.channel.receive()) handle(i, std::move(*packet));
+    rank.ended = true;
+    const bool good = rank.verdict && rank.verdict->number == tools::kGood;
+    if (rank.verdict && !good) continue;  // it has said so itself
+    if (good && WIFEXITED(*status) && WEXITSTATUS(*status) == tools::kGood) continue;
+    std::string doing;
+    for (uint32_t t = 0; t < kMaxThreads; ++t) {
+      if (rank.board().threads[t].inside.load() == Call::kNone) continue;
+      doing += fmt::format("{}{}", doing.empty() ? " at " : "; ", where(i, t));
+    }
+    blame(tools::kFailed, 3, fmt::format("rank {} died: {}{}", i, tools::describe_status(*status),
+                                         good ? " after its work was done" : doing));
+  }
+}
+
+void Launcher::time_out() {
+  std::string all;
+  for (uint32_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i]->ended) continue;
+    all += fmt::format("{}{}", all.empty() ? "" : " | ", state_of(i));
+  }
+  blame(tools::kTimedOut, 0, fmt::format("timed out after {:g} s: {}", options_.timeout_s, all));
+}
+
+void Launcher::wait() {
+  const auto deadline = start_ns_ + static_cast<int64_t>(options_.timeout_s * 1e9);
+  while (!all_ended()) {
+    listen_to_ranks();
+    look_for_ended();
+    const int64_t now = tools::now_ns();
+    if (failed_ns_ != 0 && now - failed_ns_ > kGraceNs) return;
+    if (interrupted != 0) {
+      blame(tools::kFailed, 5, fmt::format("interrupted by signal {}", interrupted));
+      return;
+    }
+    if (failed_ns_ == 0 && now > deadline) {
+      time_out();
+      return;
+    }
+    progress_.update(bytes(), {});
+  }
+}
+
+void Launcher::collect(tools::Report& report) {
+  int64_t first = 0, last = 0;
+  for (const auto& rank : ranks_) {
+    const Board& board = rank->board();
+    const int64_t begin = board.first_data_ns.load();
+    if (begin != 0 && (first == 0 || begin < first)) first = begin;
+    last = std::max(last, board.last_data_ns.load());
+    if (rank->verdict && rank->verdict->number == tools::kGood) {
+      report.api = fmt::format("{}", rank->verdict->value);
+    }
+    const off_t size = ::lseek(rank->stats_fd.get(), 0, SEEK_END);
+    std::string lines(std::min<size_t>(size > 0 ? static_cast<size_t>(size) : 0, kMaxStatsBytes), 0);
+    const ssize_t got = ::pread(rank->stats_fd.get(), lines.data(), lines.size(), 0);
+    lines.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    const std::string why = report.plugin.add(lines);
+    if (!why.empty()) fmt::print(stderr, "weft_ncclnet: {}\n", why);
+  }
+  report.ranks = plan_.ranks;
+  report.bytes = bytes();
+  report.seconds = last > first ? tools::seconds_between(first, last) : 0;
+}
+
+tools::Report Launcher::run() {
+  if (start()) wait();
+  for (const auto& rank : ranks_) rank->child.kill_and_reap();
+  progress_.clear();
+  tools::Report report;
+  report.what = options_.mode_name();
+  collect(report);
+  report.extra.emplace_back("total_seconds",
+                            fmt::format("{:.3f}", tools::seconds_between(start_ns_, tools::now_ns())));
+  if (!causes_.empty()) {
+    // The first of the most telling.
+    const auto cause = std::max_element(causes_.begin(), causes_.end(), [](auto& a, auto& b) {
+      return a.weight < b.weight;
+    });
+    report.code = cause->code;
+    report.why = cause->why;
+    for (const Cause& other : causes_) {
+      if (&other != &*cause) fmt::print(stderr, "also: {}\n", other.why);
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+tools::Report launch(const Options& options, const std::vector<std::string>& words,
+                     const Plan& plan) {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  return Launcher(options, words, plan).run();
+}
+
+}  // namespace weft::ncclnet

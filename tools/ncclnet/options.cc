@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of weft_ncclnet. Everything is checked here, so that the rest may trust it.
+#include "tools/ncclnet/options.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "tools/common/exit_codes.h"
+#include "tools/common/numbers.h"
+
+namespace weft::ncclnet {
+namespace {
+
+constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxAllreduceBytes = uint64_t{1} << 34;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  weft_ncclnet replay tests/traces/b-ddp-cts --rules strict\n"
+    "  weft_ncclnet allreduce --ranks 4 --bytes 64K,1M,32M --iterations 20\n"
+    "  weft_ncclnet stream --bytes 1M --seconds 5 --plugin build/plugin/libnccl-net-weft.so\n"
+    "  weft_ncclnet stream --bytes 1M --seconds 5 --ranks-in left,right --json result.json\n"
+    "\n"
+    "Exit codes: 0 good, 1 data wrong, 2 usage, 3 timed out, 4 the plugin or a peer failed,\n"
+    "77 cannot run here. The last line is PASS <what> key=value ... or FAIL <why>.";
+
+// The plugin of the build this program belongs to, if it is there.
+std::string default_plugin() {
+  char self[PATH_MAX];
+  const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self);
+  if (size <= 0 || size >= static_cast<ssize_t>(sizeof self)) return {};
+  std::string path(self, static_cast<size_t>(size));
+  for (int i = 0; i < 2; ++i) path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  path += "/plugin/libnccl-net-weft.so";
+  return ::access(path.c_str(), R_OK) == 0 ? path : std::string();
+}
+
+struct Words {  // as typed; turned into Options after the checks
+  std::vector<std::string> bytes;
+  std::string slot = "1M";
+};
+
+void add_common(CLI::App& app, Options& o) {
+  app.add_option("--plugin", o.plugin, "The libnccl-net-*.so to drive (default: the one built here)")
+      ->type_name("PATH");
+  app.add_option("--api", o.api, "Version of the plugin interface to use: 11 or max")
+      ->type_name("11|max")->capture_default_str();
+  app.add_option("--ranks-in", o.namespaces, "Network namespaces; ranks alternate between them")
+      ->type_name("NS,NS")->delimiter(',');
+  app.add_option("--timeout", o.timeout_s, "Give up after S seconds, exit 3")
+      ->type_name("S")->capture_default_str()->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--json", o.json, "Write the result to FILE too")->type_name("FILE");
+  app.add_flag("--quiet", o.quiet, "No progress on standard error");
+  app.add_flag("--verbose", o.verbose, "Show all that the plugin logs, not warnings only");
+}
+
+std::string check_common(Options& o) {
+  if (o.api != "max" && o.api != "11") {
+    const auto version = tools::parse_integer<int>(o.api);
+    if (version && *version >= 6 && *version <= 12) {
+      return fmt::format("--api {}: only version 11 can be driven so far; use 11 or max", *version);
+    }
+    return fmt::format("--api {}: not a version; use 11 or max", o.api);
+  }
+  if (o.plugin.empty()) o.plugin = default_plugin();
+  if (o.plugin.empty()) return "no plugin built beside this program: name one with --plugin PATH";
+  if (::access(o.plugin.c_str(), R_OK) != 0) {
+    return fmt::format("--plugin {}: no such file, or not readable", o.plugin);
+  }
+  for (const std::string& name : o.namespaces) {
+    if (name.empty()) return "--ranks-in has an empty name";
+  }
+  return {};
+}
+
+std::string check_replay(const Options& o) {
+  if (o.rules == "relaxed") {
+    return "--rules relaxed cannot be replayed yet; use --rules strict with a trace that was "
+           "recorded on a clear-to-send plugin (the ones named *-cts)";
+  }
+  if (o.rules != "strict") return fmt::format("--rules {}: use strict", o.rules);
+  return {};
+}
+
+std::string check_bytes(Options& o, const Words& words, uint64_t most, uint64_t multiple) {
+  for (const std::string& word : words.bytes) {
+    const auto size = tools::parse_size(word);
+    if (!size || *size == 0 || *size > most || *size % multiple != 0) {
+      return fmt::format("--bytes {}: a size is a number such as 4096, 64K or 1M, above 0, at most "
+                         "{}, and a multiple of {}", word, most, multiple);
+    }
+    o.bytes.push_back(*size);
+  }
+  const auto slot = tools::parse_size(words.slot);
+  if (!slot || *slot < 4096 || *slot > (1 << 26) || *slot % 128 != 0) {
+    return fmt::format("--slot {}: from 4K to 64M, a multiple of 128", words.slot);
+  }
+  o.slot_bytes = *slot;
+  return {};
+}
+
+int usage(const CLI::App& app, const std::string& why) {
+  fmt::print(stderr, "weft_ncclnet: {}\nTry: weft_ncclnet {}--help\n", why,
+             app.get_name().empty() ? "" : app.get_name() + " ");
+  fmt::print("FAIL {}\n", why);
+  return tools::kUsage;
+}
+
+void add_modes(CLI::App& app, Options& o, Words& words) {
+  CLI::App* replay = app.add_subcommand("replay", "Replay a recorded run of NCCL, every byte checked");
+  replay->add_option("directory", o.directory, "Folder with rank<k>.trace files")
+      ->required()->type_name("DIR");
+  replay->add_option("--rules", o.rules, "How closely the recorded order is kept")
+      ->type_name("strict")->capture_default_str();
+  CLI::App* ring = app.add_subcommand("allreduce", "Ring all-reduce over the plugin, sums checked");
+  ring->add_option("--ranks", o.ranks, "Processes in the ring")->type_name("N")
+      ->capture_default_str()->check(CLI::Range(2, 64));
+  ring->add_option("--bytes", words.bytes, "Sizes to reduce, in bytes (64K, 1M ... work too)")
+      ->required()->type_name("A,B")->delimiter(',');
+  ring->add_option("--iterations", o.iterations, "Times each size is reduced")->type_name("K")
+      ->capture_default_str()->check(CLI::Range(1, 1000000));
+  ring->add_option("--channels", o.channels, "Rings at once, each with a connection of its own")
+      ->type_name("C")->capture_default_str()->check(CLI::Range(1, 32));
+  ring->add_option("--slot", words.slot, "Largest message; a ring has --inflight of them a side")
+      ->type_name("SIZE")->capture_default_str();
+  CLI::App* stream = app.add_subcommand("stream", "One sender, one receiver, every byte checked");
+  stream->add_option("--bytes", words.bytes, "Size of a message (64K, 1M ... work too)")
+      ->required()->type_name("B")->expected(1);
+  stream->add_option("--seconds", o.seconds, "How long to send")->type_name("S")
+      ->capture_default_str()->check(CLI::Range(0.0, 86400.0));
+  stream->add_option("--parts", o.parts, "Messages in one grouped receive, told apart by tag")
+      ->type_name("N")->capture_default_str()->check(CLI::Range(1, 8));
+  for (CLI::App* mode : {ring, stream}) {
+    mode->add_option("--inflight", o.inflight, "Most messages (groups) under way on a connection")
+        ->type_name("W")->capture_default_str()->check(CLI::Range(1, 32));
+  }
+  for (CLI::App* mode : {replay, ring, stream}) add_common(*mode, o);
+}
+
+}  // namespace
+
+std::string Options::mode_name() const {
+  switch (mode) {
+    case Mode::kReplay: return "replay";
+    case Mode::kAllreduce: return "allreduce";
+    case Mode::kStream: return "stream";
+  }
+  return "?";
+}
+
+std::optional<Options> parse_options(int argc, const char* const* argv, int& exit_code) {
+  Options o;
+  Words words;
+  CLI::App app("Drives any NCCL network plugin as NCCL does, without NCCL and without a GPU.");
+  app.name("weft_ncclnet");
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  add_modes(app, o, words);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    exit_code = app.exit(help);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    exit_code = usage(chosen.empty() ? *app.get_subcommand_ptr(0) : *chosen[0], error.what());
+    return std::nullopt;
+  }
+  CLI::App* chosen = app.get_subcommands()[0];
+  std::string why;
+  if (chosen->get_name() == "replay") {
+    o.mode = Mode::kReplay;
+    why = check_replay(o);
+  } else if (chosen->get_name() == "allreduce") {
+    o.mode = Mode::kAllreduce;
+    why = check_bytes(o, words, kMaxAllreduceBytes, 4);
+  } else {
+    o.mode = Mode::kStream;
+    why = check_bytes(o, words, kMaxMessageBytes, 1);
+  }
+  if (why.empty()) why = check_common(o);
+  if (!why.empty()) {
+    exit_code = usage(*chosen, why);
+    return std::nullopt;
+  }
+  return o;
+}
+
+}  // namespace weft::ncclnet

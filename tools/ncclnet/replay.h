@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replays one rank of a recorded run, strictly: one thread for each recorded thread, the lines of
+// each in order, and a line that names an object after the line before it that names the object.
+//
+// isend and irecv are retried until they are taken; a `test` line means "poll until done". While a
+// thread waits, for whatever reason, it goes on trying its pending connects and accepts and tests
+// the oldest open request of each (comm, kind), as NCCL does; what is done early is remembered.
+// The bytes of a message are filled in at its isend and checked as soon as its receive is done.
+//
+// Objects, buffers and requests are plain tables that lines fill in and later lines read; the
+// dependencies (an atomic count of finished lines a thread) order these accesses.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/common/pattern.h"
+#include "tools/ncclnet/arena.h"
+#include "tools/ncclnet/open_ranges.h"
+#include "tools/ncclnet/rank.h"
+#include "tools/ncclnet/trace.h"
+
+namespace weft::ncclnet {
+
+struct Replay {
+  explicit Replay(Rank& r) : rank(r) {}
+
+  Rank& rank;
+  Trace trace;
+  const RankTrace* mine = nullptr;
+  Arenas arenas;
+  OpenRanges ranges;
+
+  // By id.
+  std::vector<void*> contexts, listens, sends, recvs, mhandles;
+  struct Request {
+    void* handle = nullptr;
+    bool done = false;
+    int ranges[kMaxParts] = {};  // entries in `ranges`
+  };
+  std::vector<Request> requests;
+
+  struct alignas(64) Finished {
+    std::atomic<uint32_t> lines{0};
+  };
+  std::unique_ptr<Finished[]> finished;  // by thread
+
+  const TraceLine& region_of(int mhandle) const {
+    return mine->lines[static_cast<size_t>(mine->mhandle_lines[static_cast<size_t>(mhandle)])];
+  }
+  unsigned char* address_of(const TracePart& part) const {
+    return arenas.at(region_of(part.mhandle).base + part.offset);
+  }
+  std::string describe(int rank_index, int request) const;
+};
+
+class ReplayThread {
+ public:
+  ReplayThread(Replay& replay, uint32_t thread) : replay_(replay), thread_(thread) {}
+  void run();
+
+ private:
+  // replay_thread.cc: order and waiting.
+  void wait_for(const Dependency& dependency);
+  template <class Condition>
+  void wait_until(const TraceLine& line, Condition condition);
+  bool poll();
+  bool poll_connections();
+  bool poll_requests();
+  void attempt(const TraceLine& line);
+  void need_connection(const TraceLine& line);
+
+  // replay_calls.cc: one line, one call.
+  void perform(const TraceLine& line);
+  void set_up(const TraceLine& line);
+  void register_memory(const TraceLine& line);
+  void set_attributes(const TraceLine& line);
+  void send(const TraceLine& line);
+  void receive(const TraceLine& line);
+  void flush(const TraceLine& line);
+  void close(const TraceLine& line);
+  void posted(const TraceLine& line, void* handle);
+  void*& comm(const TraceLine& line);
+
+  // replay_check.cc: a completion.
+  bool test_oldest(std::deque<int>& open);
+  void completed(int request, const int* sizes, bool have_sizes);
+  void received(const TraceLine& post, const RequestInfo& info, const int* sizes);
+  void check_part(const TraceLine& post, const RequestInfo& info, size_t part, int size);
+  [[noreturn]] void wrong(const TraceLine& post, const std::string& what);
+
+  struct Pending {  // a connect or accept that is being tried
+    const TraceLine* line = nullptr;
+    std::array<char, nccl::kHandleBytes> handle{};
+    bool have_handle = false;
+    void* comm = nullptr;
+    DeviceHandle* device = nullptr;
+  };
+  struct Open {  // of one comm and kind, oldest first
+    char comm_kind;
+    int comm;
+    Call call;
+    std::deque<int> requests;
+  };
+  std::deque<int>& open_of(const TraceLine& line);
+
+  Replay& replay_;
+  uint32_t thread_;
+  std::vector<std::unique_ptr<Pending>> pending_;
+  std::vector<Open> open_;
+  uint32_t open_count_ = 0;
+  NetAttributes attributes_{};
+  bool have_attributes_ = false;
+};
+
+void run_replay(Rank& rank);
+
+}  // namespace weft::ncclnet
