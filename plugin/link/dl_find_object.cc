@@ -4,9 +4,10 @@
 //
 // libgcc's unwinder (linked in statically, from gcc 12 on) asks glibc's `_dl_find_object` for the
 // unwind tables of the object that holds an address. That function exists from glibc 2.35 only, and
-// a reference to it keeps the whole plugin from loading on RHEL 9 (2.34). This file answers the same
-// question over dl_iterate_phdr, which is as old as the unwinder itself. It is hidden: it serves the
-// libgcc inside this shared object and nobody else, and the reference leaves the dynamic symbols.
+// a reference to it keeps the whole plugin from loading on RHEL 9 (2.34). This file answers the
+// same question over dl_iterate_phdr, which is as old as the unwinder itself. It is hidden: it
+// serves the libgcc inside this shared object and nobody else, and the reference leaves the
+// dynamic symbols.
 //
 // Invariant: for every address within a loaded object that has a PT_GNU_EH_FRAME segment, the
 // answer equals glibc's in the fields that libgcc reads (eh_frame, and eh_dbase where it exists);

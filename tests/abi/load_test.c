@@ -4,9 +4,9 @@
 //
 //   load_test PLUGIN [ROUNDS]
 //
-// Each round: dlopen, find ncclNetPlugin_v11, init, devices, getProperties of each, finalize, dlclose.
-// After every round the process must be as it was after the first: no more file descriptors, no more
-// threads, and the plugin really unloaded. The declarations below are this test's own, by the byte
+// Each round: dlopen, find ncclNetPlugin_v11, init, devices, getProperties of each, finalize,
+// dlclose. After every round the process must be as it was after the first: no more descriptors, no
+// more threads, and the plugin really unloaded. The declarations below are this test's own, by the
 // offsets that NCCL's headers give on x86-64, so that a slip in the plugin's headers shows here.
 #include <dirent.h>
 #include <dlfcn.h>
@@ -45,7 +45,8 @@ struct comm_config {
 
 struct net_v11 {
   const char* name;
-  int (*init)(void** ctx, uint64_t comm_id, struct comm_config* config, logger_t logger, void* profiler);
+  int (*init)(void** ctx, uint64_t comm_id, struct comm_config* config, logger_t logger,
+              void* profiler);
   int (*devices)(int* count);
   int (*get_properties)(int device, struct properties* properties);
   void* unused_here[16];  // listen to makeVDevice
@@ -65,8 +66,8 @@ static int fail(int round, const char* format, ...) {
   return 1;
 }
 
-static void print_log(int level, unsigned long flags, const char* where, int line, const char* format,
-                      ...) {
+static void print_log(int level, unsigned long flags, const char* where, int line,
+                      const char* format, ...) {
   (void)flags;
   va_list arguments;
   va_start(arguments, format);
@@ -80,7 +81,8 @@ static int count_entries(const char* folder) {
   DIR* directory = opendir(folder);
   if (directory == NULL) return -1;
   int count = 0;
-  for (struct dirent* entry; (entry = readdir(directory)) != NULL;) count += entry->d_name[0] != '.';
+  for (struct dirent* entry; (entry = readdir(directory)) != NULL;)
+    count += entry->d_name[0] != '.';
   closedir(directory);
   return count;
 }
@@ -129,7 +131,8 @@ static int use(int round, const struct net_v11* net) {
   result = net->devices(&devices);
   if (result != 0 || devices < 1) return fail(round, "devices: %d, returned %d", devices, result);
   int failed = 0;
-  for (int device = 0; device < devices && !failed; ++device) failed = check_device(round, net, device);
+  for (int device = 0; device < devices && !failed; ++device)
+    failed = check_device(round, net, device);
   if (!failed) {
     struct properties p;
     if (net->get_properties(devices, &p) == 0 || net->get_properties(-1, &p) == 0) {
@@ -171,7 +174,8 @@ int main(int argc, char** argv) {
     const int descriptors_now = count_entries("/proc/self/fd");
     if (round == 0) descriptors = descriptors_now;
     if (descriptors_now > descriptors) {
-      return fail(round, "%d file descriptors, %d after the first round", descriptors_now, descriptors);
+      return fail(round, "%d file descriptors, %d after the first round", descriptors_now,
+                  descriptors);
     }
   }
   printf("PASS rounds=%d threads=%d descriptors=%d\n", rounds, threads, descriptors);

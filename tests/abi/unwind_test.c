@@ -24,8 +24,8 @@ int main(int argc, char** argv) {
     }
     const unsigned seen = probe();
     if (seen != 15) {
-      printf("FAIL round %d: saw %#x of 0xf: an exception was not caught where it should be\n", round,
-             seen);
+      printf("FAIL round %d: saw %#x of 0xf: an exception was not caught where it should be\n",
+             round, seen);
       return 1;
     }
     dlclose(library);

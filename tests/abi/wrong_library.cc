@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A library with the faults that check_link.py looks for, to see that it finds them: it needs
-// libstdc++.so, exports a symbol that is not a table, lacks the tables, and asks for _dl_find_object
-// and arc4random, which glibc 2.34 does not have.
+// libstdc++.so, exports a symbol that is not a table, lacks the tables, and asks for arc4random,
+// which glibc 2.34 does not have.
 #include <stdlib.h>
 
 #include <string>

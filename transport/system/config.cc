@@ -62,7 +62,9 @@ constexpr std::size_t position(std::string_view choices, std::string_view wanted
 }
 
 // The enums that Config's accessors cast to follow the order of the choices.
-constexpr const char* choices_of(Setting s) { return kSettings[static_cast<std::size_t>(s)].choices; }
+constexpr const char* choices_of(Setting s) {
+  return kSettings[static_cast<std::size_t>(s)].choices;
+}
 static_assert(position(choices_of(Setting::kFabric), "udp") ==
               static_cast<std::size_t>(FabricChoice::kUdp));
 static_assert(position(choices_of(Setting::kProgress), "thread") ==

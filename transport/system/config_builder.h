@@ -2,8 +2,8 @@
 //
 // From raw NAME=VALUE pairs to a Config: the part of the configuration that reads nothing.
 //
-// Sources are offered from the weakest to the strongest; each replaces what came before it, and only
-// what is left at the end is parsed. For the implementation of read_config, and its tests.
+// Sources are offered from the weakest to the strongest; each replaces what came before it, and
+// only what is left at the end is parsed. For the implementation of read_config, and its tests.
 // Threading: one thread. What may fail: finish(), as config.h says.
 #pragma once
 

@@ -75,8 +75,8 @@ void offer_environment(ConfigBuilder& builder, const std::vector<std::string>& e
   }
 }
 
-// What NCCL was told about interfaces holds for us too, unless any WEFT_IFNAME says otherwise: hence
-// the weakest of all sources.
+// What NCCL was told about interfaces holds for us too, unless any WEFT_IFNAME says otherwise:
+// hence the weakest of all sources.
 void offer_nccl_interfaces(ConfigBuilder& builder, const std::vector<std::string>& environment) {
   constexpr std::string_view kPrefix = "NCCL_SOCKET_IFNAME=";
   for (const std::string& entry : environment) {

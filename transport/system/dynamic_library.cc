@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// dlerror's text belongs to the calling thread and is overwritten by its next call: take it at once.
+// dlerror's text belongs to the calling thread and its next call overwrites it: take it at once.
 std::string last_loader_error() {
   const char* words = dlerror();
   return words != nullptr ? words : "the loader gave no reason";

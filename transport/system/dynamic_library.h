@@ -3,10 +3,10 @@
 // A shared library that is loaded at run time if it is there: libibverbs, libucp, libcuda, our DPDK
 // module, and (in tools) the plugin itself.
 //
-// Nothing of Weft needs such a library to load, so its absence is ordinary; what is never ordinary is
-// not to know why. open() therefore keeps the loader's words for every name that it tried.
-// Ownership: the object owns one reference to the library and gives it back on destruction; pointers
-// got from it must not be used afterwards. Threading: as dlopen(3), any thread. What may fail:
+// Nothing of Weft needs such a library to load, so its absence is ordinary; what is never ordinary
+// is not to know why. open() therefore keeps the loader's words for every name that it tried.
+// Ownership: the object owns one reference to the library and gives it back on destruction;
+// pointers got from it must not be used afterwards. Threading: as dlopen(3), any thread. What may fail:
 // open -> kUnavailable with the reasons; symbol -> kUnavailable with library and symbol named.
 #pragma once
 

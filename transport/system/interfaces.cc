@@ -102,8 +102,9 @@ Rule parse_rule(std::string_view text) {
 }
 
 bool made_by_a_manager(const Interface& interface) {
-  return std::any_of(std::begin(kManagedPrefixes), std::end(kManagedPrefixes),
-                     [&](std::string_view p) { return interface.name.compare(0, p.size(), p) == 0; });
+  return std::any_of(
+      std::begin(kManagedPrefixes), std::end(kManagedPrefixes),
+      [&](std::string_view p) { return interface.name.compare(0, p.size(), p) == 0; });
 }
 
 std::vector<Interface> select_default(const std::vector<Interface>& all) {
@@ -130,7 +131,8 @@ std::string describe(const std::vector<Interface>& all) {
 
 std::string Interface::address_text() const {
   char text[INET6_ADDRSTRLEN] = "";
-  if (inet_ntop(ipv4 ? AF_INET : AF_INET6, address.data(), text, sizeof text) == nullptr) return "?";
+  if (inet_ntop(ipv4 ? AF_INET : AF_INET6, address.data(), text, sizeof text) == nullptr)
+    return "?";
   return text;
 }
 
@@ -176,11 +178,10 @@ Result<std::vector<Interface>> select_interfaces(const std::vector<Interface>& a
     if (chosen.empty()) chosen = std::move(loopbacks);
   }
   if (!chosen.empty()) return chosen;
-  return Status(Code::kInvalidArgument,
-                "no interface with an IPv4 address that is up " +
-                    (text.empty() ? std::string("was found")
-                                  : "matches '" + std::string(text) + "'") +
-                    "; there are: " + describe(all));
+  return Status(Code::kInvalidArgument, "no interface with an IPv4 address that is up " +
+                                            (text.empty() ? std::string("was found")
+                                                          : "matches '" + std::string(text) + "'") +
+                                            "; there are: " + describe(all));
 }
 
 }  // namespace weft

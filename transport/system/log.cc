@@ -72,8 +72,8 @@ void stderr_log_sink(Level level, const LogSite& site, const char* text) {
 bool LogLimiter::admit(Time now, uint64_t& kept_back) noexcept {
   int64_t next = next_ns_.load(std::memory_order_relaxed);
   // Of several threads that see the period over, the one that moves it on writes.
-  if (now.ns < next || !next_ns_.compare_exchange_strong(next, now.ns + period_ns_,
-                                                         std::memory_order_relaxed)) {
+  if (now.ns < next ||
+      !next_ns_.compare_exchange_strong(next, now.ns + period_ns_, std::memory_order_relaxed)) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }

@@ -3,13 +3,13 @@
 // The one way out for words: a process-wide sink that the loader of Weft provides.
 //
 // In NCCL the sink is NCCL's logger, in tools stderr, and at first nothing. Lines are levelled,
-// formatted only when they will be written, one line each (control characters, which may come from a
-// peer or a file, are replaced) and at most kLogLineBytes long.
+// formatted only when they will be written, one line each (control characters, which may come from
+// a peer or a file, are replaced) and at most kLogLineBytes long.
 //   log_warn("peer {} on rail {} is silent since {} ms", name, rail, ms);
-//   WEFT_WARN_LIMITED("dropped a packet of {} bytes: bad magic", n);   // where a peer sets the pace
-// Invariant: logging never throws, allocates nothing of its own, and never changes what happens next;
-// a line that cannot be formatted is written as its bare format string.
-// Threading: any thread at any time; sink and level are atomics, lines of two threads may meet only
+//   WEFT_WARN_LIMITED("dropped a packet of {} bytes: bad magic", n);  // a peer sets the pace
+// Invariant: logging never throws, allocates nothing of its own, and never changes what happens
+// next; a line that cannot be formatted is written as its bare format string.
+// Threading: any thread at any time; sink and level are atomics, lines of two threads meet only
 // inside the sink, which must be safe to call from any thread. A sink replaced while another thread
 // is inside it is still running: whoever takes a sink away waits for his own threads first.
 #pragma once
@@ -57,8 +57,8 @@ void write_log(Level level, const LogSite& site, fmt::string_view format,
 // A format string, checked against its arguments at compile time, and where it stands.
 template <class... Args>
 struct LogFormat {
-  template <class Text>
-    requires std::is_convertible_v<const Text&, std::string_view>
+  template <class Text,
+            class = std::enable_if_t<std::is_convertible_v<const Text&, std::string_view>>>
   FMT_CONSTEVAL LogFormat(const Text& text_in,  // NOLINT: implicit on purpose
                           const char* file = __builtin_FILE(),
                           const char* function = __builtin_FUNCTION(), int line = __builtin_LINE())
@@ -121,14 +121,14 @@ class LogLimiter {
 }  // namespace weft
 
 // A macro, since only a macro gives each call site an object of its own.
-#define WEFT_LOG_LIMITED(level, ...)                                                         \
-  do {                                                                                       \
-    static constinit ::weft::LogLimiter weft_limiter;                                        \
-    if (uint64_t weft_kept = 0; ::weft::log_enabled(level) &&                                \
-                                weft_limiter.admit(::weft::monotonic_now(), weft_kept)) {    \
-      ::weft::log_at(level, __VA_ARGS__);                                                    \
-      if (weft_kept > 0) ::weft::log_at(level, "(and {} like the line above)", weft_kept);   \
-    }                                                                                        \
+#define WEFT_LOG_LIMITED(level, ...)                                                            \
+  do {                                                                                          \
+    static constinit ::weft::LogLimiter weft_limiter;                                           \
+    if (uint64_t weft_kept = 0;                                                                 \
+        ::weft::log_enabled(level) && weft_limiter.admit(::weft::monotonic_now(), weft_kept)) { \
+      ::weft::log_at(level, __VA_ARGS__);                                                       \
+      if (weft_kept > 0) ::weft::log_at(level, "(and {} like the line above)", weft_kept);      \
+    }                                                                                           \
   } while (false)
 #define WEFT_WARN_LIMITED(...) WEFT_LOG_LIMITED(::weft::Level::kWarn, __VA_ARGS__)
 #define WEFT_INFO_LIMITED(...) WEFT_LOG_LIMITED(::weft::Level::kInfo, __VA_ARGS__)

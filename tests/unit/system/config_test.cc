@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Configuration: precedence, ranges, words of refusal. Environment and files are arguments here; the
-// files are real ones in a temporary folder.
+// Configuration: precedence, ranges, words of refusal. Environment and files are arguments here;
+// the files are real ones in a temporary folder.
 #include "transport/system/config.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -25,7 +25,7 @@ class ConfigTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string write(const std::string& name, const std::string& content) {
-    const std::string path = folder_ + "/" + name;
+    std::string path = folder_ + "/" + name;
     std::ofstream(path, std::ios::binary) << content;
     return path;
   }
@@ -94,14 +94,33 @@ TEST_F(ConfigTest, EnvironmentBeatsUserFileBeatsSystemFile) {
 }
 
 TEST_F(ConfigTest, RefusesWhatIsNotAllowed) {
-  for (const char* bad :
-       {"WEFT_PATHS=0", "WEFT_PATHS=257", "WEFT_PATHS=-1", "WEFT_PATHS=8x", "WEFT_PATHS=0x10",
-        "WEFT_PATHS=+8", "WEFT_PATHS=8.0", "WEFT_PATHS=99999999999999999999", "WEFT_FABRIC=UDP",
-        "WEFT_FABRIC=auto|udp", "WEFT_FABRIC=ud", "WEFT_CC=swift", "WEFT_PROGRESS=both",
-        "WEFT_PEER_TIMEOUT_MS=99", "WEFT_PEER_TIMEOUT_MS=600001", "WEFT_LINK_GBPS=nan",
-        "WEFT_LINK_GBPS=-1", "WEFT_LINK_GBPS=inf", "WEFT_LINK_GBPS=1e6", "WEFT_LINK_GBPS=10G",
-        "WEFT_LOG=debug", "WEFT_WINDOW_KB=63", "WEFT_WINDOW_KB=65537", "WEFT_SEGMENT=1400",
-        "WEFT_SEGMENT=-128", "WEFT_SEGMENT=65408"}) {
+  const std::vector<const char*> refused = {"WEFT_PATHS=0",
+                                            "WEFT_PATHS=257",
+                                            "WEFT_PATHS=-1",
+                                            "WEFT_PATHS=8x",
+                                            "WEFT_PATHS=0x10",
+                                            "WEFT_PATHS=+8",
+                                            "WEFT_PATHS=8.0",
+                                            "WEFT_PATHS=99999999999999999999",
+                                            "WEFT_FABRIC=UDP",
+                                            "WEFT_FABRIC=auto|udp",
+                                            "WEFT_FABRIC=ud",
+                                            "WEFT_CC=swift",
+                                            "WEFT_PROGRESS=both",
+                                            "WEFT_PEER_TIMEOUT_MS=99",
+                                            "WEFT_PEER_TIMEOUT_MS=600001",
+                                            "WEFT_LINK_GBPS=nan",
+                                            "WEFT_LINK_GBPS=-1",
+                                            "WEFT_LINK_GBPS=inf",
+                                            "WEFT_LINK_GBPS=1e6",
+                                            "WEFT_LINK_GBPS=10G",
+                                            "WEFT_LOG=debug",
+                                            "WEFT_WINDOW_KB=63",
+                                            "WEFT_WINDOW_KB=65537",
+                                            "WEFT_SEGMENT=1400",
+                                            "WEFT_SEGMENT=-128",
+                                            "WEFT_SEGMENT=65408"};
+  for (const char* bad : refused) {
     const Result<Config> config = from_environment({bad});
     ASSERT_FALSE(config.ok()) << bad;
     EXPECT_EQ(config.status().code(), Code::kInvalidArgument) << bad;

@@ -156,6 +156,7 @@ TEST_F(LogTest, ThreadsShareSinkAndLimiter) {
   static LogLimiter limiter(seconds(1000));
   std::atomic<int> admitted{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&admitted, t] {
       for (int i = 0; i < 500; ++i) {
