@@ -50,6 +50,7 @@ struct SendMessage : ReadyHook, TouchedHook, RecordHook, QueryHook, DoneHook {
   uint32_t unsettled = 0;             // copies whose fate is open
   uint32_t sources = 0;               // posts that may still read the source
   uint64_t state_stamp = 0;           // the youngest report of this very message
+  Time query_after{};                 // no query before
   bool recorded = true;               // the receiver can tell what its long immediates mean
   bool finished = false;              // acked or failed: nothing more is sent
 

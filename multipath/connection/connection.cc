@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where sender, receiver, regions, kills and liveness meet: inputs are handed to whom they concern, control
+// packets are composed from what each has to say, and statements that nobody confirmed are repeated.
+#include "multipath/connection/connection.h"
+
+#include <algorithm>
+
+#include "multipath/connection/liveness.h"
+#include "multipath/connection/path_kill.h"
+#include "multipath/connection/receiver.h"
+#include "multipath/connection/regions.h"
+#include "multipath/connection/sender.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration kLastRepeat = milliseconds(50);
+constexpr Duration kLongPoll = milliseconds(1);  // a longer gap makes RTT samples upper bounds
+
+}  // namespace
+
+struct Connection::Parts {
+  explicit Parts(const ConnectionConfig& c)
+      : config(c), sender(config, regions), receiver(config, regions), kill(config, sender.ledger()),
+        liveness(config.peer_timeout) {}
+
+  // The handler of read_statements.
+  void on(const wire::Region& s) { if (regions.learn(s)) sender.on_region_known(); }
+  void on(const wire::RegionSeen& s) { regions.confirm(s); }
+  void on(const wire::Grant& s) { sender.on_grant(s); }
+  void on(const wire::GrantsSeen& s) { receiver.on_grants_seen(s); }
+  void on(const wire::Record& s) { receiver.on_record(report.now, s); }
+  void on(const wire::PathAck& s) { sender.on_path_ack(report, s); }
+  void on(const wire::MessageAck& s) { sender.on_message_ack(report, s); }
+  void on(const wire::FlowAck& s) { sender.on_flow_ack(report, s); }
+  void on(const wire::Query& s) { receiver.on_query(report.now, s); }
+  void on(const wire::PathState& s) { kill.on_statement(report, s); }
+  void on(const wire::FlowState& s);
+  void on(const wire::FlowStateSeen& s);
+  void on(const wire::Credit&) {}    // no receiver-driven law yet
+  void on(const wire::OneSided&) {}  // the endpoint offers none yet
+  void on(const wire::Ping& s) { pong = s.sequence, pong_due = true; }
+  void on(const wire::Pong&) {}
+
+  void fail_all(Failure failure);
+  void kill_if(bool under_way) { if (under_way && config.offloads.places) kill.start_all(); }
+  void take_kills();
+  bool waits_for_peer() const { return sender.wants_peer() || receiver.expects(); }
+  bool unconfirmed() const {
+    return regions.unconfirmed() || sender.unconfirmed() || receiver.unconfirmed() || kill.pending();
+  }
+  bool control_due(Time now) const;
+  bool compose(Time now, wire::ControlWriter& out);
+  bool transmit_control(Time now, Outbox& out);
+  void schedule_repeat(Time now);
+
+  const ConnectionConfig config;
+  Regions regions;
+  Sender sender;
+  Receiver receiver;
+  PathKill kill;
+  Liveness liveness;
+  Report report;                 // of the packet being handled
+  std::vector<wire::FlowStateSeen> ends_seen;
+  bool pong_due = false;
+  uint32_t pong = 0;
+  bool ping_wanted = false;
+  uint32_t pings = 0;
+  Time repeat_at = Time::never();
+  Duration repeat_every{};
+  bool failed = false;           // the peer is dead: nothing is sent any more
+};
+
+void Connection::Parts::on(const wire::FlowState& s) {
+  if (s.role == wire::FlowRole::kReceiver) {
+    sender.on_receiver_ended(report, s);
+  } else {
+    receiver.on_sender_ended(s);
+  }
+  if (ends_seen.size() < 256) ends_seen.push_back({s.flow, s.role, s.phase});
+}
+
+void Connection::Parts::on(const wire::FlowStateSeen& s) {
+  if (s.role == wire::FlowRole::kSender) {
+    sender.on_end_seen(s);
+  } else {
+    receiver.on_end_seen(s);
+  }
+}
+
+void Connection::Parts::fail_all(Failure failure) {
+  failed = true;
+  sender.fail_all(failure);
+  receiver.fail_all(failure);
+}
+
+void Connection::Parts::take_kills() {
+  PathIndex index = 0;
+  while (sender.ledger().kill_wanted(&index)) kill.start(sender.ledger().paths()[index]);
+}
+
+bool Connection::Parts::control_due(Time now) const {
+  return receiver.statements_due(now) || sender.statements_due() || regions.due() || kill.due() ||
+         !ends_seen.empty() || pong_due || ping_wanted;
+}
+
+bool Connection::Parts::compose(Time now, wire::ControlWriter& out) {
+  if (pong_due && out.add(wire::Pong{pong})) pong_due = false;
+  if (ping_wanted && out.add(wire::Ping{pings++})) ping_wanted = false;
+  if (!kill.compose(out)) return false;
+  while (!ends_seen.empty()) {
+    if (!out.add(ends_seen.back())) return false;
+    ends_seen.pop_back();
+  }
+  // Receiver first: its grants may make regions due; acks are what the peer waits for most.
+  return receiver.compose(now, out) && regions.compose(out) && sender.compose(out);
+}
+
+// Returns whether everything that was due has gone into the outbox.
+bool Connection::Parts::transmit_control(Time now, Outbox& out) {
+  while (control_due(now)) {
+    if (out.controls == Outbox::kControls) return false;
+    ControlPost& post = out.control[out.controls];
+    wire::ControlWriter writer(post.data);
+    compose(now, writer);
+    if (writer.empty()) break;
+    wire::ControlHeader header;
+    header.stamp = receiver.stamp();
+    header.rail = config.rail;
+    post.bytes = static_cast<uint16_t>(writer.finish(config.peer, header));
+    post.path = sender.ledger().control_path();
+    ++out.controls;
+  }
+  return true;
+}
+
+void Connection::Parts::schedule_repeat(Time now) {
+  if (!unconfirmed()) {
+    repeat_at = Time::never();
+    repeat_every = {};
+  } else if (repeat_at == Time::never()) {
+    repeat_every = std::max(sender.ledger().smoothed_rtt() * 2, config.timer_floor);
+    repeat_at = now + repeat_every;
+  }
+}
+
+Connection::Connection(const ConnectionConfig& config) : parts_(std::make_unique<Parts>(config)) {}
+Connection::~Connection() = default;
+
+bool Connection::open_receive_flow(FlowId* id) { return parts_->receiver.open_flow(id); }
+bool Connection::open_send_flow(FlowId id) { return parts_->sender.open_flow(id); }
+void Connection::close_send_flow(FlowId id) { parts_->sender.close_flow(id); }
+void Connection::close_receive_flow(FlowId id) { parts_->kill_if(parts_->receiver.close_flow(id)); }
+
+bool Connection::add_region(std::byte* base, uint64_t bytes, std::span<const uint64_t> keys, RegionId* id) {
+  return parts_->regions.add(base, bytes, keys, id);
+}
+
+void Connection::remove_region(RegionId id) {
+  parts_->sender.region_removed(id);
+  parts_->kill_if(parts_->receiver.region_removed(id));
+  parts_->regions.remove(id);
+}
+
+bool Connection::post_receive(FlowId flow, std::span<const ReceivePart> parts, Token token) {
+  return parts_->receiver.post(flow, parts, token);
+}
+bool Connection::post_send(const MatchedSend& send) { return parts_->sender.post(send); }
+
+void Connection::handle_control(Time now, std::span<const std::byte> datagram) {
+  wire::ControlHeader header;
+  if (!wire::decode_control(datagram, &header)) return;
+  Parts& p = *parts_;
+  p.liveness.heard(now);
+  p.report = {now, header.stamp, nanoseconds(header.poll_gap_ns) > kLongPoll};
+  wire::read_statements(datagram.subspan(wire::kControlHeaderBytes), p);
+  p.sender.after_reports(now);
+}
+
+void Connection::handle_statements(Time now, std::span<const std::byte> statements) {
+  Parts& p = *parts_;
+  p.report = {now, p.report.stamp, true};
+  wire::read_statements(statements, p);
+  p.sender.after_reports(now);
+}
+
+void Connection::handle_probe(Time now, const wire::ProbeHeader& probe, bool marked) {
+  parts_->liveness.heard(now);
+  parts_->receiver.on_probe(now, probe, marked);
+}
+
+std::byte* Connection::claim(Time now, const wire::DataHeader& header) {
+  return parts_->receiver.claim(now, header);
+}
+
+void Connection::handle_arrival(Time now, const wire::DataHeader& header, bool marked) {
+  parts_->liveness.heard(now);
+  parts_->receiver.on_arrival(now, header, marked);
+}
+
+void Connection::handle_landing(Time now, PathIndex path, uint32_t epoch, uint32_t immediate,
+                                uint32_t bytes) {
+  parts_->liveness.heard(now);
+  parts_->receiver.on_landing(now, path, epoch, immediate, bytes);
+}
+
+void Connection::handle_path_killed(Time now, PathIndex path, uint32_t epoch) {
+  parts_->kill.on_killed_here(now, path, epoch);
+  parts_->sender.settle_touched();
+}
+
+void Connection::handle_path_broken(Time, PathIndex path, uint32_t epoch) {
+  auto& paths = parts_->sender.ledger().paths();
+  if (path < paths.size() && paths[path].epoch == epoch) parts_->kill.start(paths[path]);
+}
+
+void Connection::handle_completion(uint64_t cookie) {
+  parts_->sender.handle_completion(cookie);
+  parts_->sender.settle_touched();
+}
+
+void Connection::handle_refused(std::span<const SegmentPost> posts) {
+  // From the last to the first, so that what was never sent goes back in order.
+  for (size_t i = posts.size(); i-- > 0;) parts_->sender.handle_refused(posts[i]);
+  parts_->sender.settle_touched();
+}
+
+void Connection::handle_peer_hint(Time now) { parts_->liveness.ask_at_once(now); }
+
+void Connection::handle_peer_gone(Time) { parts_->fail_all(Failure::kPeerClosed); }
+
+void Connection::handle_timeout(Time now) {
+  Parts& p = *parts_;
+  if (p.failed) return;
+  p.liveness.polled(now);
+  if (p.liveness.dead(now)) return p.fail_all(Failure::kPeerSilent);
+  if (p.liveness.ping_due(now)) {
+    p.ping_wanted = true;
+    p.liveness.pinged();
+  }
+  p.sender.ledger().on_deadline(now, p.liveness.last_heard());
+  p.sender.settle_touched();
+  if (p.repeat_at <= now) {
+    p.regions.repeat();
+    p.sender.repeat();
+    p.receiver.repeat();
+    p.kill.repeat();
+    p.repeat_every = std::min(p.repeat_every * 2, kLastRepeat);
+    p.repeat_at = now + p.repeat_every;
+  }
+}
+
+void Connection::poll_transmit(Time now, Outbox& out) {
+  Parts& p = *parts_;
+  out.clear();
+  p.take_kills();
+  p.kill.take_commands(out);
+  if (p.failed) return p.receiver.acks_left();
+  p.liveness.expect(p.waits_for_peer(), now);
+  // Data first decides which records are due; control goes out first all the same, being posted first.
+  p.sender.transmit(now, out);
+  if (p.transmit_control(now, out)) p.receiver.acks_left();
+  p.schedule_repeat(now);
+}
+
+Time Connection::poll_timeout() const {
+  const Parts& p = *parts_;
+  if (p.failed) return Time::never();
+  Time at = earlier(p.sender.ledger().deadline(), p.repeat_at);
+  at = earlier(at, p.receiver.ack_deadline());
+  if (p.sender.statements_due() || p.kill.due() || p.regions.due()) at = Time{INT64_MIN};
+  return earlier(at, p.liveness.deadline());
+}
+
+bool Connection::poll_event(Event* event) {
+  return parts_->sender.poll_event(event) || parts_->receiver.poll_event(event);
+}
+
+std::vector<std::vector<std::byte>> Connection::last_word() const {
+  std::vector<wire::FlowState> states;
+  parts_->receiver.add_last_word(&states);
+  parts_->sender.add_last_word(&states);
+  std::vector<std::vector<std::byte>> chunks;
+  std::array<std::byte, kMaxControlBytes> packet;
+  size_t at = 0;
+  while (at < states.size()) {
+    wire::ControlWriter writer(packet);
+    while (at < states.size() && writer.add(states[at])) ++at;
+    const auto written = writer.statements();
+    chunks.emplace_back(written.begin(), written.end());
+  }
+  return chunks;
+}
+
+bool Connection::quiet() const {
+  const Parts& p = *parts_;
+  return p.failed || (p.sender.idle() && !p.receiver.expects() && p.receiver.quiet() && !p.unconfirmed() &&
+                      !p.control_due(Time{INT64_MIN}));
+}
+
+std::span<const Path> Connection::paths() const { return parts_->sender.ledger().paths(); }
+uint64_t Connection::segments_lost() const { return parts_->sender.ledger().lost(); }
+uint64_t Connection::segments_retransmitted() const { return parts_->sender.ledger().retransmitted(); }
+Time Connection::last_heard() const { return parts_->liveness.last_heard(); }
+
+}  // namespace weft

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Posting and settling copies; loss and time-outs are in ledger_loss.cc.
+#include "multipath/connection/ledger.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// An empty message still occupies the network a little.
+constexpr uint32_t kLeastBytes = 64;
+
+}  // namespace
+
+Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
+    : config_(config),
+      messages_(messages),
+      paths_(static_cast<size_t>(std::clamp(config.paths, 1, kMaxPaths))),
+      selector_(make_selector(config.selector, static_cast<int>(paths_.size()), config.seed)),
+      law_(make_law(config.law, {config.window_bytes, config.segment_bytes})) {
+  if (!selector_) selector_ = make_selector("oblivious", static_cast<int>(paths_.size()), config.seed);
+  if (!law_) law_ = make_law("fixed", {config.window_bytes, config.segment_bytes});
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    paths_[i].index = static_cast<PathIndex>(i);
+    usable_.set(paths_[i].index, true);
+  }
+  kills_wanted_.reserve(paths_.size());
+}
+
+Path* Ledger::choose_path() {
+  if (!usable_.any()) return nullptr;
+  Path& path = paths_[selector_->next(usable_)];
+  return path.usable() ? &path : nullptr;
+}
+
+void Ledger::refresh(Path& path) {
+  usable_.set(path.index, path.usable());
+  busy_.set(path.index, !path.copies.empty());
+}
+
+void Ledger::enter(Path& path, Copy& copy, Time now) {
+  copy.settled = false;
+  copy.sent = now;
+  copy.epoch = path.epoch;
+  if (path.deadline == Time::never()) set_deadline(path, now + timeout(path));
+  refresh(path);
+}
+
+uint64_t Ledger::post(Path& path, SendMessage& message, uint32_t segment, bool repair, Time now) {
+  const uint64_t number = path.copies.next();
+  const auto bytes = static_cast<uint32_t>(message.length(segment));
+  Copy& copy = path.copies.append();
+  copy.message = message.pool_index;
+  copy.message_generation = message.pool_generation;
+  copy.segment = segment;
+  copy.bytes = std::max(bytes, kLeastBytes);
+  copy.repair = repair;
+  copy.source_in_use = config_.offloads.places;
+  message.sources += copy.source_in_use;
+  ++message.unsettled;
+  in_flight_ += copy.bytes;
+  path.counters.bytes += bytes;
+  ++path.counters.packets;
+  path.counters.retransmitted += repair;
+  retransmitted_ += repair;
+  enter(path, copy, now);
+  return number;
+}
+
+uint64_t Ledger::post_probe(Path& path, Time now) {
+  const uint64_t number = path.copies.next();
+  Copy& copy = path.copies.append();
+  copy.probe = true;
+  ++path.counters.probes;
+  enter(path, copy, now);
+  return number;
+}
+
+void Ledger::unpost(Path& path, uint64_t number) {
+  if (!path.copies.holds(number)) return;
+  Copy& copy = path.copies.at(number);
+  if (copy.settled) return;
+  if (SendMessage* message = copy.probe ? nullptr : find(copy)) {
+    path.counters.bytes -= message->length(copy.segment);
+    --path.counters.packets;
+    path.counters.retransmitted -= copy.repair;
+    retransmitted_ -= copy.repair;
+    message->sources -= copy.source_in_use;
+    if (!copy.repair && copy.segment + 1 == message->next) {
+      --message->next;
+    } else {
+      message->mark_for_repair(copy.segment);
+    }
+    touched_.push_back(*message);
+  }
+  copy.source_in_use = false;
+  settle(path, copy);
+  path.copies.trim();
+  refresh(path);
+}
+
+void Ledger::source_free(Path& path, uint64_t number) {
+  if (!path.copies.holds(number)) return;
+  Copy& copy = path.copies.at(number);
+  if (!copy.source_in_use) return;
+  copy.source_in_use = false;
+  if (SendMessage* message = find(copy)) {
+    --message->sources;
+    touched_.push_back(*message);
+  }
+  path.copies.trim();
+  refresh(path);
+}
+
+void Ledger::settle(Path&, Copy& copy) {
+  copy.settled = true;
+  in_flight_ -= copy.bytes;
+  if (copy.probe) return;
+  if (SendMessage* message = find(copy)) {
+    --message->unsettled;
+    touched_.push_back(*message);
+  }
+}
+
+void Ledger::arrive(Path& path, uint64_t number, const Report& report) {
+  Copy& copy = path.copies.at(number);
+  if (number > path.largest_arrived) {
+    path.largest_arrived = number;
+    path.arrival_stamp = report.stamp;
+  }
+  if (copy.sent > newest_arrived_sent_) {
+    newest_arrived_sent_ = copy.sent;
+    newest_arrived_rtt_ = report.now - copy.sent;
+  }
+  if (!copy.probe) {
+    if (SendMessage* message = find(copy)) message->mark_acked(copy.segment);
+    law_->on_ack({report.now, copy.bytes, path.rtt.latest(), rtt_.minimum(), false});
+    selector_->on_ack(path.index, false);
+  }
+  settle(path, copy);
+  if (copy.epoch != path.epoch) return;  // says nothing about the queue pair of today
+  path.timeouts = 0;
+  path.revivals_tried = 0;
+  path.dead = false;
+}
+
+void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
+  if (ack.path >= paths_.size()) return;
+  Path& path = paths_[ack.path];
+  if (config_.offloads.places) {
+    // Only probes are acked by path, by the low 16 bits of their number.
+    if (ack.epoch != path.epoch) return;
+    const uint64_t number = wire::widen(ack.largest, 16, path.copies.next());
+    if (!path.copies.holds(number) || !path.copies.at(number).probe || path.copies.at(number).settled) return;
+    path.rtt.add(report.now - path.copies.at(number).sent - nanoseconds(ack.hold_ns), report.upper_bound);
+    arrive(path, number, report);
+  } else {
+    if (ack.largest >= path.copies.next()) return;
+    if (path.copies.holds(ack.largest) && !path.copies.at(ack.largest).settled) {
+      const Duration sample = report.now - path.copies.at(ack.largest).sent - nanoseconds(ack.hold_ns);
+      path.rtt.add(sample, report.upper_bound);
+      rtt_.add(sample, report.upper_bound);
+    }
+    const uint64_t first = ack.largest + 1 - 64ull * ack.words;
+    const uint64_t from = std::max(path.copies.oldest(), first);
+    for (uint64_t number = from; number <= ack.largest; ++number) {
+      const uint64_t k = number - first;
+      if (ack.bits[k / 64] >> (k % 64) & 1 && !path.copies.at(number).settled) arrive(path, number, report);
+    }
+  }
+  path.copies.trim();
+  path.deadline = Time::never();
+  if (!path.copies.empty() || path.dead) set_deadline(path, report.now + timeout(path));
+  refresh(path);
+}
+
+void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t latest, Duration hold) {
+  for (Path& path : paths_) {
+    if (!busy_.test(path.index)) continue;
+    bool moved = false;
+    for (uint64_t n = path.copies.oldest(); n < path.copies.next(); ++n) {
+      Copy& copy = path.copies.at(n);
+      if (copy.settled || copy.probe) continue;
+      SendMessage* owner = find(copy);
+      if (owner && !owner->acked.test(copy.segment)) continue;
+      if (owner && owner == message && copy.segment == latest && !copy.repair) {
+        path.rtt.add(report.now - copy.sent - hold, report.upper_bound);
+        rtt_.add(report.now - copy.sent - hold, report.upper_bound);
+      }
+      arrive(path, n, report);
+      moved = true;
+    }
+    if (!moved) continue;
+    path.copies.trim();
+    path.deadline = Time::never();
+    if (!path.copies.empty() || path.dead) set_deadline(path, report.now + timeout(path));
+    refresh(path);
+  }
+}
+
+PathIndex Ledger::control_path() {
+  const auto count = static_cast<PathIndex>(paths_.size());
+  for (PathIndex tries = 0; tries < count; ++tries) {
+    control_turn_ = static_cast<PathIndex>((control_turn_ + 1) % count);
+    if (!paths_[control_turn_].dead && !paths_[control_turn_].killing) return control_turn_;
+  }
+  control_turn_ = static_cast<PathIndex>((control_turn_ + 1) % count);
+  return control_turn_;
+}
+
+Duration Ledger::smoothed_rtt() const { return rtt_.known() ? rtt_.smoothed() : config_.initial_rtt; }
+
+}  // namespace weft

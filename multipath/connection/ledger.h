@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which copies of which segments are out on which paths, and what became of them.
+//
+// The ledger decides three things for the sender: may another segment go and where (window, selector), which
+// copies are dead, and when to ask. A copy's life: posted -> settled as arrived, or condemned (it can no longer
+// arrive) -> buried (its segment goes into repair). What condemns follows from the fabric's offloads:
+//
+//   datagram                  three later packets of its path arrived, or one sent later on any path did and this
+//                             copy is overdue (RACK, RFC 8985): being wrong costs a duplicate, which is discarded
+//   places, ordered, lossy    something posted later on the same path has arrived, and the copy is older than
+//                             the largest recent RTT of that path
+//   places, otherwise         nothing but a kill; a copy missing for four time-outs demands one
+//   places                    both ends have killed the queue pair that carried it (path_kill)
+//
+// On placing fabrics burial waits for a report of that very message with a stamp no older than the evidence, so
+// that at most one copy of a segment is ever alive (design, invariant 2). A time-out never sends data: it
+// probes the path and asks for the message's state. Three time-outs without any arrival, while the peer is heard
+// on other ways, make a path dead.
+//
+// Pure and single threaded. Owns the paths; messages belong to the sender's pool and are named, not pointed to.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "multipath/congestion/law.h"
+#include "multipath/connection/send_message.h"
+#include "multipath/connection/types.h"
+#include "multipath/path/path.h"
+#include "multipath/path/selector.h"
+#include "transport/wire/control.h"
+
+namespace weft {
+
+// What a control packet says about itself.
+struct Report {
+  Time now;
+  uint64_t stamp = 0;
+  bool upper_bound = false;  // its sender had not polled for a while: RTT samples are only bounds
+};
+
+class Ledger {
+ public:
+  Ledger(const ConnectionConfig& config, SendMessagePool& messages);
+
+  // --- Sending.
+  bool has_room() const { return in_flight_ < law_->window(); }
+  // A usable path, or null when there is none.
+  Path* choose_path();
+  // Enters a copy; the returned number also names it to the fabric. Precondition: path.usable().
+  uint64_t post(Path& path, SendMessage& message, uint32_t segment, bool repair, Time now);
+  uint64_t post_probe(Path& path, Time now);
+  // The fabric did not take the copy.
+  void unpost(Path& path, uint64_t number);
+  void source_free(Path& path, uint64_t number);
+
+  // --- Arrivals.
+  void on_path_ack(const Report& report, const wire::PathAck& ack);
+  // After messages learnt of arrivals from their own reports: settles the copies concerned. `latest` is the
+  // segment of `message` that arrived last, `hold` before the report was made.
+  void sweep(const Report& report, const SendMessage* message, uint32_t latest, Duration hold);
+  // Condemns and buries what can be. After every batch of reports, and when deadline() has passed.
+  void detect_losses(Time now);
+
+  // --- Time.
+  Time deadline() const { return std::min(next_deadline_, loss_deadline_); }
+  void on_deadline(Time now, Time last_heard);
+  // Dead paths are probed only while somebody wants to send.
+  void set_wanted(bool wanted, Time now);
+
+  // --- Paths that end (placing fabrics).
+  void suspend(Path& path);  // a kill has begun: nothing goes out on it
+  // Both ends confirmed: every copy of this epoch is condemned; a new epoch begins, unproven.
+  void bury_epoch(Path& path, uint64_t stamp, Time now);
+
+  std::vector<Path>& paths() { return paths_; }
+  const std::vector<Path>& paths() const { return paths_; }
+  // A path for control: each in turn, dead ones left out while others live.
+  PathIndex control_path();
+
+  IntrusiveList<SendMessage, TouchedHook>& touched() { return touched_; }
+  IntrusiveList<SendMessage, QueryHook>& queries() { return queries_; }
+  bool queries_due() const { return !queries_.empty(); }
+  bool kill_wanted(PathIndex* path);  // a dead path on a placing fabric, once
+
+  Duration smoothed_rtt() const;
+  uint64_t in_flight() const { return in_flight_; }
+  uint64_t lost() const { return lost_; }
+  uint64_t retransmitted() const { return retransmitted_; }
+
+ private:
+  SendMessage* find(const Copy& copy) { return messages_.find(copy.message, copy.message_generation); }
+  void enter(Path& path, Copy& copy, Time now);
+  void settle(Path& path, Copy& copy);
+  void arrive(Path& path, uint64_t number, const Report& report);
+  bool condemn(Path& path, uint64_t number, Copy& copy, Time now);
+  void demand_kill_if_stuck(Path& path, const Copy& copy, Time now);
+  bool overdue(const Path& path, uint64_t number, const Copy& copy, Time now);
+  void ask(SendMessage& message, Time now);
+  void bury(Path& path, Copy& copy, Time now);
+  void refresh(Path& path);
+  void set_deadline(Path& path, Time at);
+  Duration timeout(const Path& path) const;
+  void time_out(Path& path, Time now, Time last_heard);
+
+  const ConnectionConfig& config_;
+  SendMessagePool& messages_;
+  std::vector<Path> paths_;
+  std::unique_ptr<Selector> selector_;
+  std::unique_ptr<Law> law_;
+  PathMask usable_;
+  PathMask busy_;  // paths with copies in their ring
+  RttEstimator rtt_;  // over all paths
+  uint64_t in_flight_ = 0;
+  uint64_t lost_ = 0;
+  uint64_t retransmitted_ = 0;
+  Time newest_arrived_sent_{INT64_MIN};  // when the youngest copy known to have arrived was sent
+  Duration newest_arrived_rtt_{};        // unadjusted
+  Time loss_deadline_ = Time::never();
+  Time next_deadline_ = Time::never();   // never later than the earliest of the paths'
+  bool wanted_ = false;
+  PathIndex control_turn_ = 0;
+  std::vector<PathIndex> kills_wanted_;
+  IntrusiveList<SendMessage, TouchedHook> touched_;
+  IntrusiveList<SendMessage, QueryHook> queries_;
+};
+
+}  // namespace weft

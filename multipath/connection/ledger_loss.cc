@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a copy is dead, when to ask, when a path is dead. The rules stand at the top of ledger.h.
+#include <algorithm>
+
+#include "multipath/connection/ledger.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kReorderPackets = 3;       // RFC 9002, kPacketThreshold
+constexpr int kDeadAfterTimeouts = 3;
+constexpr Duration kFirstRevival = milliseconds(1);
+constexpr Duration kLastRevival = milliseconds(100);
+constexpr int kMostBackoff = 6;
+constexpr int kStuckTimeouts = 4;
+
+}  // namespace
+
+Duration Ledger::timeout(const Path& path) const {
+  const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
+  const Duration base = rtt.known() ? rtt.smoothed() + rtt.variation() * 4 : config_.initial_rtt * 3;
+  const Duration whole = std::max(base + config_.max_hold, config_.timer_floor);
+  return whole * (int64_t{1} << std::min(path.timeouts, kMostBackoff));
+}
+
+void Ledger::set_deadline(Path& path, Time at) {
+  path.deadline = at;
+  next_deadline_ = earlier(next_deadline_, at);
+}
+
+// Whether the datagram carrying this copy must be taken for lost; asks for a later look when it is only suspect.
+bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time now) {
+  if (number + kReorderPackets <= path.largest_arrived) return true;
+  if (copy.sent >= newest_arrived_sent_) return false;
+  const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
+  const Duration window = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
+  const Time due = copy.sent + std::max(newest_arrived_rtt_, rtt.smoothed()) + window;
+  if (due <= now) return true;
+  loss_deadline_ = earlier(loss_deadline_, due);
+  return false;
+}
+
+// Where order proves nothing, a copy that is missing for long on a path that works otherwise can only be
+// declared dead by ending the path's epoch.
+void Ledger::demand_kill_if_stuck(Path& path, const Copy& copy, Time now) {
+  if (path.killing || copy.epoch != path.epoch) return;
+  const Time due = copy.sent + timeout(path) * kStuckTimeouts;
+  if (due <= now) {
+    kills_wanted_.push_back(path.index);
+  } else {
+    loss_deadline_ = earlier(loss_deadline_, due);
+  }
+}
+
+// Whether the copy can no longer arrive.
+bool Ledger::condemn(Path& path, uint64_t number, Copy& copy, Time now) {
+  if (!config_.offloads.places) {
+    if (!overdue(path, number, copy, now)) return false;
+    copy.death_stamp = 0;
+  } else {
+    if (!config_.offloads.ordered_path || config_.offloads.reliable) {
+      demand_kill_if_stuck(path, copy, now);
+      return false;
+    }
+    if (number >= path.largest_arrived || copy.epoch != path.epoch) return false;
+    const Time due = copy.sent + path.rtt.recent_maximum();
+    if (due > now) {
+      loss_deadline_ = earlier(loss_deadline_, due);
+      return false;
+    }
+    copy.death_stamp = path.arrival_stamp;
+  }
+  copy.condemned = true;
+  return true;
+}
+
+// One question an RTT: the answer is on its way.
+void Ledger::ask(SendMessage& message, Time now) {
+  if (message.query_after <= now) {
+    queries_.push_back(message);
+    message.query_after = now + std::max(smoothed_rtt(), config_.timer_floor);
+  }
+  loss_deadline_ = earlier(loss_deadline_, message.query_after);
+}
+
+// A condemned copy: repaired once the message's own state, as of the evidence, still lacks the segment.
+void Ledger::bury(Path& path, Copy& copy, Time now) {
+  SendMessage* message = copy.probe ? nullptr : find(copy);
+  if (message && !message->finished && !message->acked.test(copy.segment)) {
+    if (message->state_stamp < copy.death_stamp) {
+      ask(*message, now);
+      return;
+    }
+    message->mark_for_repair(copy.segment);
+    ++lost_;
+    law_->on_loss(now, copy.bytes);
+  }
+  settle(path, copy);
+}
+
+void Ledger::detect_losses(Time now) {
+  loss_deadline_ = Time::never();
+  for (Path& path : paths_) {
+    if (!busy_.test(path.index)) continue;
+    for (uint64_t n = path.copies.oldest(); n < path.copies.next(); ++n) {
+      Copy& copy = path.copies.at(n);
+      if (copy.settled) continue;
+      // Copies are in the order of sending: behind the first that may live, all may.
+      if (!copy.condemned && !condemn(path, n, copy, now)) break;
+      bury(path, copy, now);
+    }
+    path.copies.trim();
+    refresh(path);
+  }
+}
+
+void Ledger::on_deadline(Time now, Time last_heard) {
+  if (loss_deadline_ <= now) detect_losses(now);
+  if (next_deadline_ > now) return;
+  next_deadline_ = Time::never();
+  for (Path& path : paths_) {
+    if (path.deadline <= now) time_out(path, now, last_heard);
+    next_deadline_ = earlier(next_deadline_, path.deadline);
+  }
+}
+
+void Ledger::time_out(Path& path, Time now, Time last_heard) {
+  path.deadline = Time::never();
+  const Copy* oldest = nullptr;
+  for (uint64_t n = path.copies.oldest(); n < path.copies.next() && !oldest; ++n) {
+    if (!path.copies.at(n).settled) oldest = &path.copies.at(n);
+  }
+  if (path.dead) {
+    if (!wanted_ && !oldest) return;
+    path.probe_wanted = !path.copies.full() && !path.killing;
+    ++path.revivals_tried;
+    const Duration wait = kFirstRevival * (int64_t{1} << std::min(path.revivals_tried, 7));
+    path.deadline = now + std::min(std::max(wait, timeout(path) / 8), kLastRevival);
+    // The last probe may have died with the whole epoch: begin another one now and then.
+    if (config_.offloads.places && path.revivals_tried % 8 == 0) kills_wanted_.push_back(path.index);
+    return;
+  }
+  if (!oldest) return;
+  if (SendMessage* message = oldest->probe ? nullptr : find(*oldest)) {
+    if (!message->finished) queries_.push_back(*message);
+  }
+  // A silent peer says nothing about a path; only one that is heard elsewhere does.
+  if (last_heard > oldest->sent || path.timeouts == 0) ++path.timeouts;
+  path.probe_wanted = !path.copies.full() && !path.killing;
+  // A probe on another path lets RACK judge this one's copies when it has nothing later to show.
+  if (!config_.offloads.places) {
+    Path& other = paths_[control_path()];
+    other.probe_wanted = other.probe_wanted || other.usable();
+  }
+  law_->on_timeout(now);
+  selector_->on_timeout(path.index);
+  if (path.timeouts >= kDeadAfterTimeouts) {
+    path.dead = true;
+    path.revivals_tried = 0;
+    if (config_.offloads.places) kills_wanted_.push_back(path.index);
+  }
+  path.deadline = now + timeout(path);
+  refresh(path);
+}
+
+void Ledger::set_wanted(bool wanted, Time now) {
+  if (wanted == wanted_) return;
+  wanted_ = wanted;
+  if (!wanted) return;
+  for (Path& path : paths_) {
+    if (path.dead && path.deadline == Time::never()) set_deadline(path, now + kFirstRevival);
+  }
+}
+
+bool Ledger::kill_wanted(PathIndex* path) {
+  if (kills_wanted_.empty()) return false;
+  *path = kills_wanted_.back();
+  kills_wanted_.pop_back();
+  return true;
+}
+
+void Ledger::suspend(Path& path) {
+  path.killing = true;
+  path.probe_wanted = false;
+  refresh(path);
+}
+
+void Ledger::bury_epoch(Path& path, uint64_t stamp, Time now) {
+  for (uint64_t n = path.copies.oldest(); n < path.copies.next(); ++n) {
+    Copy& copy = path.copies.at(n);
+    if (copy.settled || copy.epoch > path.epoch) continue;
+    copy.condemned = true;
+    copy.death_stamp = std::max(copy.death_stamp, stamp);
+  }
+  ++path.epoch;
+  path.killing = false;
+  path.dead = true;  // until a probe comes through on the new epoch
+  path.timeouts = 0;
+  path.revivals_tried = 0;
+  set_deadline(path, now);
+  detect_losses(now);
+}
+
+}  // namespace weft
