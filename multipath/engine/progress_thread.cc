@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Driving by callers, and the life of the thread "weft-engine" (progress_thread.h says when it does what).
+#include "multipath/engine/progress_thread.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "transport/system/clock.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration kCallerFresh = milliseconds(1);   // a younger stamp: callers are at it
+constexpr Duration kSpin = microseconds(200);        // thread mode: this long without work before sleeping
+constexpr Duration kChoresPeriod = milliseconds(1);  // thread mode: how often a busy thread looks at them
+constexpr Duration kLongestSleep = seconds(60);      // keeps every wait bounded; costs nothing
+constexpr int kTries = 4;  // of a driver that finds new work after its unlock; then it is the next one's
+constexpr size_t kMaxDescriptors = 64;
+
+int usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+}  // namespace
+
+Progress::Progress(Engine& engine, std::span<const int> fabric_descriptors)
+    : engine_(engine), fabric_descriptors_(fabric_descriptors.begin(), fabric_descriptors.end()) {}
+
+Status Progress::start(ProgressMode mode, Chores* chores) {
+  chores_ = chores;
+  eager_ = mode == ProgressMode::kThread ||
+           (mode == ProgressMode::kAuto && usable_cpus() >= kCpusToSpare);
+  if (fabric_descriptors_.size() > kMaxDescriptors) {
+    return {Code::kInternal, "the fabric has more descriptors to wait on than the engine's thread can"};
+  }
+  bell_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!bell_) {
+    return {Code::kSystem, std::string("no eventfd for the engine's thread: ") + strerror(errno)};
+  }
+  // Signals are for the application's threads: ours takes none.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status status;
+  try {
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "weft-engine");
+  } catch (const std::system_error& error) {
+    status = {Code::kSystem, std::string("cannot start the engine's thread: ") + error.what()};
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+void Progress::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_seq_cst);
+  ring();
+  thread_.join();
+}
+
+void Progress::ring() {
+  const uint64_t one = 1;
+  asleep_.store(false, std::memory_order_relaxed);  // one ring is enough
+  // A full counter (EAGAIN) is a bell that rings already.
+  [[maybe_unused]] const ssize_t n = ::write(bell_.get(), &one, sizeof one);
+}
+
+void Progress::drive() {
+  if (eager_) return;
+  bool worked = false;
+  for (int i = 0; i < kTries; ++i) {
+    if (!try_drive(monotonic_now(), true, &worked)) return;  // who is at it looks for our work afterwards
+    if (!engine_.commands_waiting()) return;
+  }
+}
+
+bool Progress::try_drive(Time now, bool stamp, bool* worked) {
+  if (claims_.load(std::memory_order_relaxed) > 0 || !mutex_.try_lock()) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return false;
+  }
+  *worked = engine_.progress(now);
+  publish_deadline();
+  if (stamp) stamp_ns_.store(now.ns, std::memory_order_relaxed);
+  mutex_.unlock();
+  after_unlock();
+  return true;
+}
+
+void Progress::after_unlock() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!asleep_.load(std::memory_order_relaxed)) return;
+  if (deadline_ns_.load(std::memory_order_relaxed) < armed_ns_.load(std::memory_order_relaxed)) ring();
+}
+
+Progress::Exclusive::Exclusive(Progress& progress) : progress_(progress) {
+  progress_.claims_.fetch_add(1);
+  progress_.mutex_.lock();
+  progress_.claims_.fetch_sub(1);
+}
+
+Progress::Exclusive::~Exclusive() {
+  for (int i = 0;; ++i) {
+    progress_.engine_.progress(monotonic_now());
+    progress_.publish_deadline();
+    progress_.mutex_.unlock();
+    progress_.after_unlock();
+    if (!progress_.engine_.commands_waiting()) return;
+    if (i + 1 == kTries || !progress_.mutex_.try_lock()) break;
+  }
+  progress_.notify();
+}
+
+void Progress::run_chores(Time now) {
+  if (chores_) chores_->serve(now);
+}
+
+void Progress::run() {
+  Time last_work = monotonic_now();
+  Time next_chores = last_work;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const Time now = monotonic_now();
+    if (now >= next_chores) {
+      run_chores(now);
+      next_chores = now + kChoresPeriod;
+    }
+    if (!eager_) {
+      const Time fresh_until =
+          Time{std::max(stamp_ns_.load(std::memory_order_relaxed), now.ns - kCallerFresh.ns)} + kCallerFresh;
+      if (fresh_until > now) {
+        wait(fresh_until, false);
+        continue;
+      }
+    }
+    bool worked = false;
+    if (try_drive(now, false, &worked) && worked) {
+      last_work = now;
+      continue;
+    }
+    if (eager_ && now - last_work < kSpin) continue;
+    sleep();
+    next_chores = Time{INT64_MIN};  // what woke us may be theirs
+  }
+}
+
+void Progress::sleep() {
+  const int64_t armed = deadline_ns_.load(std::memory_order_seq_cst);
+  armed_ns_.store(armed, std::memory_order_relaxed);
+  asleep_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Once more: what was submitted or driven before asleep_ was seen has not rung.
+  if (!engine_.commands_waiting() && deadline_ns_.load(std::memory_order_relaxed) >= armed &&
+      !stopping_.load(std::memory_order_relaxed)) {
+    wait(Time{armed}, true);
+  }
+  asleep_.store(false, std::memory_order_relaxed);
+}
+
+// Until then, or the bell, or the chores, or (armed) an arrival.
+void Progress::wait(Time until, bool arm_fabric) {
+  std::array<pollfd, kMaxDescriptors + 2> set;
+  nfds_t count = 0;
+  set[count++] = {bell_.get(), POLLIN, 0};
+  if (chores_ && chores_->descriptor() >= 0) set[count++] = {chores_->descriptor(), POLLIN, 0};
+  if (arm_fabric) {
+    for (int fd : fabric_descriptors_) set[count++] = {fd, POLLIN, 0};
+  }
+  const Time now = monotonic_now();
+  if (chores_) until = earlier(until, chores_->deadline());
+  const Duration span = std::clamp(until > now + kLongestSleep ? kLongestSleep : until - now,
+                                   Duration{0}, kLongestSleep);
+  const timespec limit{span.ns / 1000000000, span.ns % 1000000000};
+  ppoll(set.data(), count, &limit, nullptr);
+  if (set[0].revents & POLLIN) {
+    uint64_t rings;
+    [[maybe_unused]] const ssize_t n = ::read(bell_.get(), &rings, sizeof rings);
+  }
+}
+
+}  // namespace weft
