@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What will happen, ordered by (time, sequence): a binary heap. Events of equal time happen in the order in
-// which they were scheduled, so that a run depends on nothing but its seed and its calls.
+// What will happen, ordered by (time, sequence): a binary heap. Events of equal time happen in the
+// order in which they were scheduled, so that a run depends on nothing but its seed and its calls.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +27,9 @@ struct Event {
   Time at;
   uint64_t sequence = 0;
   EventKind kind = EventKind::kDatagram;
-  uint8_t host = 0;          // the poster, or who kills
+  uint8_t host = 0;  // the poster, or who kills
   PathIndex path = 0;
-  LinkId link = 0;           // as that host names it
+  LinkId link = 0;  // as that host names it
   uint32_t epoch = 0;
   Packet* packet = nullptr;  // null for kKill and kBreak
 };

@@ -47,7 +47,9 @@ std::vector<std::byte> Host::address_of(LinkId id) const {
 }
 
 Result<LinkId> Host::read_address(std::span<const std::byte> address, Host& other) const {
-  const auto wrong = [](const char* words) { return Status(Code::kRemote, std::string("sim: peer address ") + words); };
+  const auto wrong = [](const char* words) {
+    return Status(Code::kRemote, std::string("sim: peer address ") + words);
+  };
   wire::Reader r(address);
   const auto magic = r.get<uint32_t>();
   const auto version = r.get<uint8_t>();
@@ -56,7 +58,8 @@ Result<LinkId> Host::read_address(std::span<const std::byte> address, Host& othe
   const auto id = r.get<uint32_t>();
   const auto mode = r.get<uint8_t>();
   if (address.size() != kAddressBytes || r.failed()) return wrong("is not 16 bytes long");
-  if (magic != kAddressMagic || version != kAddressVersion) return wrong("is of another fabric or version");
+  if (magic != kAddressMagic || version != kAddressVersion)
+    return wrong("is of another fabric or version");
   if (host != other.number_) return wrong("does not name the other host");
   if (mode != static_cast<uint8_t>(config_.mode)) return wrong("is of the other mode");
   if (paths != config_.paths) return wrong("offers another number of paths");
@@ -82,18 +85,22 @@ Result<MemoryKeys> Host::register_memory(const MemoryRange& range, uint32_t salt
 
 bool Host::deregister_memory(MemoryKeys keys) {
   const uint32_t index = keys.local - 1;
-  if (index >= regions_.size() || !regions_[index].live || regions_[index].remote_key != keys.remote) return false;
+  if (index >= regions_.size() || !regions_[index].live ||
+      regions_[index].remote_key != keys.remote)
+    return false;
   regions_[index].live = false;
   return true;
 }
 
 bool Host::inside(const Region& r, uint64_t address, uint64_t bytes) {
-  return r.live && address >= r.base && address - r.base <= r.bytes && bytes <= r.bytes - (address - r.base);
+  return r.live && address >= r.base && address - r.base <= r.bytes &&
+         bytes <= r.bytes - (address - r.base);
 }
 
 bool Host::may_read(uint32_t local_key, const std::byte* from, uint64_t bytes) const {
   const uint32_t index = local_key - 1;
-  return index < regions_.size() && inside(regions_[index], reinterpret_cast<uint64_t>(from), bytes);
+  return index < regions_.size() &&
+         inside(regions_[index], reinterpret_cast<uint64_t>(from), bytes);
 }
 
 bool Host::may_write(uint64_t remote_key, uint64_t address, uint64_t bytes) const {
@@ -123,9 +130,21 @@ void Host::push_change(const PathChange& change) {
 
 void Host::push_datagram(Packet& packet) {
   ++packet.holders;
+  ++datagrams_held_;
   InboxItem& item = inbox_.emplace_back();
   item.kind = InboxItem::Kind::kDatagram;
   item.packet = &packet;
+}
+
+InboxItem Host::pop() {
+  const InboxItem item = inbox_.front();
+  inbox_.pop_front();
+  if (item.kind == InboxItem::Kind::kDatagram) --datagrams_held_;
+  if (item.kind == InboxItem::Kind::kLanding) {
+    PathEnd* p = path(item.landing.link, item.landing.path);
+    if (p && p->landings_held != 0) --p->landings_held;
+  }
+  return item;
 }
 
 void Host::forget_link(LinkId id) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One simulated host as its NIC sees it: links, the epochs of their paths, registered memory, and the inbox
-// of what poll has still to deliver. Plain state without chance or time; the network changes it, the
-// fabric reads it.
+// One simulated host as its NIC sees it: links, the epochs of their paths, registered memory, and
+// the inbox of what poll has still to deliver. Plain state without chance or time; the network
+// changes it, the fabric reads it.
 //
-// The inbox is one queue for all kinds, in the order in which things happened: so the landings of an epoch
-// come out of poll before the news that the epoch is killed.
+// The inbox is one queue for all kinds, in the order in which things happened: so the landings of
+// an epoch come out of poll before the news that the epoch is killed.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,14 @@ struct Packet {
   uint32_t pool_generation = 0;
   size_t place = 0;    // in the network's list of packets
   uint64_t order = 0;  // of posting
-  int holders = 0;  // events and inbox entries that name it
+  int holders = 0;     // events and inbox entries that name it
 
   uint8_t from = 0;
   PathIndex path = 0;
   LinkId link = 0;       // the poster's name of it
   LinkId peer_link = 0;  // the other host's
-  std::vector<std::byte> bytes;  // the datagram, or what the NIC read; keeps its capacity for the next user
+  std::vector<std::byte>
+      bytes;  // the datagram, or what the NIC read; keeps its capacity for the next user
   bool marked = false;
 
   // Writes only.
@@ -55,7 +56,7 @@ struct Packet {
 
 struct PathEnd {
   bool open = false;
-  bool broken = false;  // still open for what is under way, but takes no posts
+  bool broken = false;        // still open for what is under way, but takes no posts
   uint32_t epoch = 0;         // the one open, or the last that was
   uint64_t killed_below = 0;  // epochs below can never be opened here again
   Time last_post{INT64_MIN};  // of this epoch, as the next three
@@ -106,8 +107,11 @@ class Host {
   void push_completion(LinkId link, uint64_t cookie);
   void push_change(const PathChange& change);
   void push_datagram(Packet& packet);
-  std::deque<InboxItem>& inbox() { return inbox_; }
+  const std::deque<InboxItem>& inbox() const { return inbox_; }
   size_t inbox_size() const { return inbox_.size(); }
+  // Takes the next item off the inbox. Precondition: there is one.
+  InboxItem pop();
+  size_t datagrams_held() const { return datagrams_held_; }
   // Takes what the inbox holds about a link out of it.
   void forget_link(LinkId id);
 
@@ -123,6 +127,7 @@ class Host {
   std::vector<LinkEnd> links_;
   std::vector<Region> regions_;
   std::deque<InboxItem> inbox_;
+  size_t datagrams_held_ = 0;
 };
 
 }  // namespace weft::sim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens in the simulated network, event by event. What is drawn when something is posted: posting.cc.
+// What happens in the simulated network, event by event. What is drawn when something is posted:
+// posting.cc.
 #include "transport/sim/network.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ SimConfig sane(SimConfig c) {
   c.paths = std::clamp(c.paths, 1, kMaxPaths);
   const uint32_t largest = c.mode == Mode::kPlacing ? 65536 : 1408;
   if (c.max_segment_bytes == 0) c.max_segment_bytes = largest;
-  c.max_segment_bytes = std::clamp(c.max_segment_bytes / kLineBytes * kLineBytes, kLineBytes, uint32_t{65536});
+  c.max_segment_bytes =
+      std::clamp(c.max_segment_bytes / kLineBytes * kLineBytes, kLineBytes, uint32_t{65536});
   c.max_in_flight = std::clamp(c.max_in_flight, size_t{1}, kMaxPackets);
   if (c.mode == Mode::kDatagram) c.ordered_path = c.reliable = false;
   if (c.reliable) c.ordered_path = true;
@@ -46,7 +48,8 @@ void SimNetwork::mix(uint64_t value) {
 void SimNetwork::violation(int host, const char* what) {
   ++counters_.violations;
   if (!first_violation_.empty()) return;
-  first_violation_ = "host " + std::to_string(host) + " at " + std::to_string(now_.ns) + " ns: " + what;
+  first_violation_ =
+      "host " + std::to_string(host) + " at " + std::to_string(now_.ns) + " ns: " + what;
 }
 
 void SimNetwork::advance_to(Time time) {
@@ -61,7 +64,8 @@ void SimNetwork::advance_to(Time time) {
 void SimNetwork::happen(const Event& e) {
   mix(static_cast<uint64_t>(e.at.ns));
   const uint64_t size = e.packet ? (e.packet->size ? e.packet->size : e.packet->bytes.size()) : 0;
-  mix(uint64_t{e.host} << 56 | static_cast<uint64_t>(e.kind) << 48 | uint64_t{e.path} << 32 | (size & 0xffffffffu));
+  mix(uint64_t{e.host} << 56 | static_cast<uint64_t>(e.kind) << 48 | uint64_t{e.path} << 32 |
+      (size & 0xffffffffu));
   mix(uint64_t{e.link} << 32 | e.epoch);
   switch (e.kind) {
     case EventKind::kDatagram: arrive(*e.packet); break;
@@ -88,14 +92,21 @@ void SimNetwork::arrive(Packet& p) {
     ++counters_.lost;
     return;
   }
+  Host& host = hosts_[1u - p.from];
+  if (host.datagrams_held() >= config_.receive_datagrams) {
+    ++counters_.overruns;
+    ++counters_.lost;
+    return;
+  }
   ++counters_.arrived;
-  hosts_[1u - p.from].push_datagram(p);
+  host.push_datagram(p);
 }
 
 void SimNetwork::read_source(Packet& p) {
   if (p.completed) return;  // flushed
   if (p.size != 0 && !hosts_[p.from].may_read(p.local_key, p.source, p.size)) {
-    violation(p.from, "a write's source is not in the region of its local key when the NIC reads it");
+    violation(p.from,
+              "a write's source is not in the region of its local key when the NIC reads it");
     p.lost = true, p.lost_prefix = 0;
   } else {
     p.bytes.assign(p.source, p.source + p.size);
@@ -143,10 +154,12 @@ void SimNetwork::flush(int from, LinkId link, PathIndex path, uint32_t epoch, bo
   // In the order of posting, as a queue pair flushes.
   std::vector<Packet*> open;
   for (Packet* p : all_packets_) {
-    const bool here = p->from == from && p->link == link && p->path == path && p->epoch == epoch && p->is_write;
+    const bool here =
+        p->from == from && p->link == link && p->path == path && p->epoch == epoch && p->is_write;
     if (here && !p->completed) open.push_back(p);
   }
-  std::sort(open.begin(), open.end(), [](const Packet* a, const Packet* b) { return a->order < b->order; });
+  std::sort(open.begin(), open.end(),
+            [](const Packet* a, const Packet* b) { return a->order < b->order; });
   for (Packet* p : open) {
     p->completed = true;
     if (!p->read) ++counters_.flushed;
@@ -180,7 +193,8 @@ void SimNetwork::break_path(const Event& e) {
     if (!here || !here->open || here->epoch != e.epoch || here->broken) return;
     here->broken = true;
     flush(number, link, e.path, e.epoch, true);
-    hosts_[static_cast<size_t>(number)].push_change({link, e.path, e.epoch, PathChange::What::kBroken});
+    hosts_[static_cast<size_t>(number)].push_change(
+        {link, e.path, e.epoch, PathChange::What::kBroken});
   };
   break_end(e.host, e.link);
   break_end(1 - e.host, hosts_[e.host].link(e.link)->peer);
@@ -188,7 +202,8 @@ void SimNetwork::break_path(const Event& e) {
 
 void SimNetwork::kill_path(int from, LinkId link, PathIndex path, uint32_t epoch) {
   if (config_.mode == Mode::kDatagram) return;
-  if (!hosts_[static_cast<size_t>(from)].path(link, path)) return violation(from, "kill_path of no path");
+  if (!hosts_[static_cast<size_t>(from)].path(link, path))
+    return violation(from, "kill_path of no path");
   const Time at = now_ + nanoseconds(1) + weather_.up_to(config_.faults.kill_within);
   queue_.push({at, 0, EventKind::kKill, static_cast<uint8_t>(from), path, link, epoch, nullptr});
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated network between two hosts, each of which sees it as a Fabric: the heart of Weft's tests.
+// A simulated network between two hosts, each of which sees it as a Fabric: the heart of Weft's
+// tests.
 //
-// It is a discrete-event simulation in virtual time. Posting draws what will happen to the packet (faults:
-// config.h) and schedules it; advance_to() makes it happen and fills the inboxes that poll empties. The
-// same configuration, seed and calls give the same events, which trace_hash() sums up.
+// It is a discrete-event simulation in virtual time. Posting draws what will happen to the packet
+// (faults: config.h) and schedules it; advance_to() makes it happen and fills the inboxes that poll
+// empties. The same configuration, seed and calls give the same events, which trace_hash() sums up.
 //
-// What it promises to a placing connection is what hardware promises and no more: a write's source is read
-// some time before its completion; what lands was checked against keys; no write is duplicated; order is
-// kept per path and epoch if ordered_path; and once kKilled is delivered, nothing of that epoch lands.
+// What it promises to a placing connection is what hardware promises and no more: a write's source
+// is read some time before its completion; what lands was checked against keys; no write is
+// duplicated; order is kept per path and epoch if ordered_path; and once kKilled is delivered,
+// nothing of that epoch lands.
 //
-// Threading: one thread. Ownership: the network owns both fabrics; user memory that is registered must
-// outlive it or be deregistered. Failure: misuse is counted in violations, with the first put in words.
+// Threading: one thread. Ownership: the network owns both fabrics; user memory that is registered
+// must outlive it or be deregistered. Failure: misuse is counted in violations, with the first put
+// in words.
 //
 //   harness                 engine of host 0          network            engine of host 1
 //     advance_to(t) ------------------------------->  events up to t
@@ -42,8 +45,8 @@ class SimFabric;
 
 class SimNetwork {
  public:
-  // Values of the configuration that make no sense are clamped. Datagrams are placed through `memory`, which
-  // must outlive the network; null: host memory.
+  // Values of the configuration that make no sense are clamped. Datagrams are placed through
+  // `memory`, which must outlive the network; null: host memory.
   SimNetwork(const SimConfig& config, uint64_t seed, Memory* memory = nullptr);
   ~SimNetwork();
   SimNetwork(const SimNetwork&) = delete;
@@ -94,7 +97,8 @@ class SimNetwork {
   void land(Packet& packet);
   void carry_out_kill(const Event& event);
   void break_path(const Event& event);
-  // Ends all posts of a host on an epoch: what was not read never will be, and everything is completed.
+  // Ends all posts of a host on an epoch: what was not read never will be, and everything is
+  // completed.
   void flush(int from, LinkId link, PathIndex path, uint32_t epoch, bool report);
 
   Packet* take_packet(int from, LinkId link, PathIndex path);

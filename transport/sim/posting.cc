@@ -10,7 +10,8 @@ namespace weft::sim {
 size_t SimNetwork::admit(size_t batch) {
   size_t take = batch;
   if (config_.max_posts_per_call != 0) take = std::min(take, config_.max_posts_per_call);
-  if (config_.faults.refuse > 0 && random_.chance(config_.faults.refuse)) take = random_.below(take + 1);
+  if (config_.faults.refuse > 0 && random_.chance(config_.faults.refuse))
+    take = random_.below(take + 1);
   return std::min(take, config_.max_in_flight - std::min(config_.max_in_flight, packets_.in_use()));
 }
 
@@ -68,7 +69,8 @@ void SimNetwork::post_datagram(int from, Time now, const SegmentPost& post) {
   ++counters_.posted;
   if (post.header_bytes > kMaxSegmentHeader || post.bytes > config_.max_segment_bytes ||
       (post.bytes != 0 && !post.source)) {
-    return violation(from, "a datagram with a longer header or payload than the fabric takes, or no source");
+    return violation(
+        from, "a datagram with a longer header or payload than the fabric takes, or no source");
   }
   Packet* p = take_packet(from, post.link, post.path);
   if (!p) return;
@@ -81,7 +83,8 @@ void SimNetwork::post_datagram(int from, Time now, const SegmentPost& post) {
 void SimNetwork::post_control(int from, Time now, const ControlPost& post) {
   now_ = std::max(now_, now);
   ++counters_.control_posted;
-  if (post.bytes > kMaxControlBytes) return violation(from, "a control datagram longer than the fabric takes");
+  if (post.bytes > kMaxControlBytes)
+    return violation(from, "a control datagram longer than the fabric takes");
   Packet* p = take_packet(from, post.link, post.path);
   if (!p) return;
   p->bytes.assign(post.data.data(), post.data.data() + post.bytes);
@@ -117,7 +120,8 @@ void SimNetwork::post_write(int from, Time now, const SegmentPost& post) {
   PathEnd& path = *host.path(post.link, post.path);
   if (!path.open || path.broken || path.epoch != post.epoch) {
     // As a queue pair in ERR does: flushed at once, in order with what was posted before.
-    if (path.epoch < post.epoch) violation(from, "a write on an epoch that was not yet opened here");
+    if (path.epoch < post.epoch)
+      violation(from, "a write on an epoch that was not yet opened here");
     ++counters_.flushed;
     schedule(now_, EventKind::kComplete, *p);
     return;
@@ -130,7 +134,8 @@ void SimNetwork::draw_write(Packet& p, PathEnd& path) {
   const Time arrival = draw_arrival(p, path, departure);
   if (!config_.reliable) draw_loss(p, departure);
 
-  // A reliable NIC may read the source again until the other end has it, so its last read may be then.
+  // A reliable NIC may read the source again until the other end has it, so its last read may be
+  // then.
   const Time last_read = config_.reliable ? arrival : departure;
   schedule(now_ + weather_.up_to(last_read - now_), EventKind::kRead, p);
   const bool breaks = config_.reliable && random_.chance(config_.faults.break_path);
@@ -161,7 +166,8 @@ Time SimNetwork::draw_arrival(const Packet& p, const PathEnd& path, Time departu
   const SimFaults& f = config_.faults;
   Time start = departure;
   if (config_.reliable) {
-    // The NIC repeats it until the hole ends; if that takes too long, draw_write lets the path break.
+    // The NIC repeats it until the hole ends; if that takes too long, draw_write lets the path
+    // break.
     const Time through = weather_.open_from(p.from, p.path, departure);
     if (through - departure < config_.retry_timeout) start = through;
   }
@@ -169,7 +175,8 @@ Time SimNetwork::draw_arrival(const Packet& p, const PathEnd& path, Time departu
   if (random_.chance(f.late)) {
     ++counters_.late;
     const Duration bound = weather_.base_delay(p.path, now_) * 2;
-    arrival = arrival + weather_.up_to(config_.ordered_path ? std::min(f.late_by, bound) : f.late_by);
+    arrival =
+        arrival + weather_.up_to(config_.ordered_path ? std::min(f.late_by, bound) : f.late_by);
   }
   const bool same_way = !weather_.rehashed_between(p.path, path.last_post, now_);
   if (config_.ordered_path && same_way) arrival = std::max(arrival, path.last_arrival);

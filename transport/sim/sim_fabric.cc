@@ -24,8 +24,10 @@ Result<LinkId> SimFabric::create_link(LinkAddress* address) {
 
 Status SimFabric::connect_link(LinkId link, std::span<const std::byte> peer_address) {
   LinkEnd* end = state().link(link);
-  if (!end) return Status(Code::kInvalidArgument, "sim: connect_link of a link that does not exist");
-  if (end->connected) return Status(Code::kInvalidArgument, "sim: connect_link of a link that is connected");
+  if (!end)
+    return Status(Code::kInvalidArgument, "sim: connect_link of a link that does not exist");
+  if (end->connected)
+    return Status(Code::kInvalidArgument, "sim: connect_link of a link that is connected");
   Result<LinkId> peer = state().read_address(peer_address, network_.state(1 - number_));
   if (!peer.ok()) return peer.status();
   end->connected = true;
@@ -44,15 +46,18 @@ Result<MemoryKeys> SimFabric::register_memory(const MemoryRange& range) {
 }
 
 void SimFabric::deregister_memory(MemoryKeys keys) {
-  if (!state().deregister_memory(keys)) network_.violation(number_, "deregister_memory of keys not in use");
+  if (!state().deregister_memory(keys))
+    network_.violation(number_, "deregister_memory of keys not in use");
 }
 
 size_t SimFabric::post(Time now, std::span<const SegmentPost> batch) {
   const size_t take = network_.admit(batch.size());
   const bool writes = network_.config().mode == Mode::kPlacing;
   for (size_t i = 0; i < take; ++i) {
-    if (writes) network_.post_write(number_, now, batch[i]);
-    else network_.post_datagram(number_, now, batch[i]);
+    if (writes)
+      network_.post_write(number_, now, batch[i]);
+    else
+      network_.post_datagram(number_, now, batch[i]);
   }
   return take;
 }
@@ -65,7 +70,7 @@ size_t SimFabric::post_control(Time now, std::span<const ControlPost> batch) {
 
 size_t SimFabric::poll(Time, size_t budget, FabricSink& sink) {
   if (network_.paused(number_)) return 0;
-  std::deque<InboxItem>& inbox = state().inbox();
+  const std::deque<InboxItem>& inbox = state().inbox();
   size_t delivered = 0;
   while (delivered < budget && !inbox.empty()) {
     const InboxItem::Kind kind = inbox.front().kind;
@@ -88,8 +93,7 @@ void SimFabric::deliver_datagrams(size_t count, FabricSink& sink) {
   std::array<Datagram, kBatch> datagrams;
   std::array<Placement, kBatch> placements;
   for (size_t i = 0; i < count; ++i) {
-    packets[i] = state().inbox().front().packet;
-    state().inbox().pop_front();
+    packets[i] = state().pop().packet;
     datagrams[i] = Datagram{};
     datagrams[i].bytes = packets[i]->bytes.data();
     datagrams[i].size = static_cast<uint32_t>(packets[i]->bytes.size());
@@ -113,30 +117,19 @@ void SimFabric::deliver_datagrams(size_t count, FabricSink& sink) {
 
 void SimFabric::deliver_landings(size_t count, FabricSink& sink) {
   std::array<Landing, kBatch> batch;
-  for (size_t i = 0; i < count; ++i) {
-    batch[i] = state().inbox().front().landing;
-    state().inbox().pop_front();
-    PathEnd* p = state().path(batch[i].link, batch[i].path);
-    if (p && p->landings_held != 0) --p->landings_held;
-  }
+  for (size_t i = 0; i < count; ++i) batch[i] = state().pop().landing;
   sink.landed({batch.data(), count});
 }
 
 void SimFabric::deliver_completions(size_t count, FabricSink& sink) {
   std::array<Completion, kBatch> batch;
-  for (size_t i = 0; i < count; ++i) {
-    batch[i] = state().inbox().front().completion;
-    state().inbox().pop_front();
-  }
+  for (size_t i = 0; i < count; ++i) batch[i] = state().pop().completion;
   sink.completed({batch.data(), count});
 }
 
 void SimFabric::deliver_changes(size_t count, FabricSink& sink) {
   std::array<PathChange, kBatch> batch;
-  for (size_t i = 0; i < count; ++i) {
-    batch[i] = state().inbox().front().change;
-    state().inbox().pop_front();
-  }
+  for (size_t i = 0; i < count; ++i) batch[i] = state().pop().change;
   sink.path_changed({batch.data(), count});
 }
 

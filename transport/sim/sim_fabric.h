@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One host's end of a simulated network, as a Fabric. It decides nothing: posts go to the network, which
-// draws their fate, and poll empties the host's inbox in the order in which things happened.
+// One host's end of a simulated network, as a Fabric. It decides nothing: posts go to the network,
+// which draws their fate, and poll empties the host's inbox in the order in which things happened.
 //
 // Threading and ownership: the network's (network.h).
 #pragma once

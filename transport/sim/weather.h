@@ -16,8 +16,9 @@ class Weather {
 
   // Uniform in [0, bound].
   Duration up_to(Duration bound) {
-    return bound.ns <= 0 ? Duration{0}
-                         : Duration{static_cast<int64_t>(random_.below(static_cast<uint64_t>(bound.ns) + 1))};
+    return bound.ns <= 0
+               ? Duration{0}
+               : Duration{static_cast<int64_t>(random_.below(static_cast<uint64_t>(bound.ns) + 1))};
   }
 
   // The path's delay one way at that time, without jitter.
@@ -39,18 +40,22 @@ class Weather {
     return false;
   }
 
-  // When what this host sends on the path at `at` gets through again; `at` itself if it does so now.
+  // When what this host sends on the path at `at` gets through again; `at` itself if it does so
+  // now.
   Time open_from(int from_host, PathIndex path, Time at) const {
     for (bool moved = true; moved;) {  // each round passes the end of one hole for good
       moved = false;
       for (const Blackhole& b : config_.blackholes) {
-        const bool here = (b.path < 0 || b.path == path) && (b.from_host < 0 || b.from_host == from_host);
+        const bool here =
+            (b.path < 0 || b.path == path) && (b.from_host < 0 || b.from_host == from_host);
         if (here && b.from <= at && at < b.until) at = b.until, moved = true;
       }
     }
     return at;
   }
-  bool in_hole(int from_host, PathIndex path, Time at) const { return open_from(from_host, path, at) != at; }
+  bool in_hole(int from_host, PathIndex path, Time at) const {
+    return open_from(from_host, path, at) != at;
+  }
 
   bool paused(int host, Time at) const {
     for (const Pause& p : config_.pauses) {
