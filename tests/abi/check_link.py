@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 ALLOWED = re.compile(
-    r"^(libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|ld-linux[-\w]*\.so\.\d+)$")
+    r"^(lib(c|m)\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|ld-linux[-\w]*\.so\.\d+)$")
 NEWEST_GLIBC = (2, 34)
 # The release is built with Debian 12's glibc. A newer one may give old functions new versions
 # behind our back, so that a build against it cannot be held to the limit.

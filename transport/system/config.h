@@ -7,10 +7,11 @@
 // Invariant: a Config only ever holds values that its table allows, and each knows where it came
 // from. So nobody else in Weft reads the environment, and nobody checks a range twice.
 // A value that is in force and not allowed is refused, all such in one Status whose words give
-// name, value, source and what is allowed; one that a better source overrides does no harm. An unknown
-// WEFT_* name is a warning (WEFT_TEST_* belongs to tests and is let be).
+// name, value, source and what is allowed; one that a better source overrides does no harm. An
+// unknown WEFT_* name is a warning (WEFT_TEST_* belongs to tests and is let be).
 // Threading: a Config is immutable; load_config() reads `environ`, so it must not race with a
-// setenv in another thread. What may fail: as said; a file that exists and cannot be read is a warning.
+// setenv in another thread. What may fail: as said; a file that exists and cannot be read is a
+// warning.
 #pragma once
 
 #include <array>

@@ -6,8 +6,8 @@
 // Nothing of Weft needs such a library to load, so its absence is ordinary; what is never ordinary
 // is not to know why. open() therefore keeps the loader's words for every name that it tried.
 // Ownership: the object owns one reference to the library and gives it back on destruction;
-// pointers got from it must not be used afterwards. Threading: as dlopen(3), any thread. What may fail:
-// open -> kUnavailable with the reasons; symbol -> kUnavailable with library and symbol named.
+// pointers got from it must not be used afterwards. Threading: as dlopen(3), any thread. What may
+// fail: open -> kUnavailable with the reasons; symbol -> kUnavailable, library and symbol named.
 #pragma once
 
 #include <span>

@@ -3,8 +3,8 @@
 // The machine's network interfaces as the kernel lists them, and the rule that picks from them.
 //
 // The rule has NCCL's syntax (NCCL_SOCKET_IFNAME): a comma list of name prefixes; `=` in front
-// makes them exact names, `^` excludes what they match, `^=` excludes exact names. No rule: the first
-// interface that is up, running, and neither loopback nor made by a container or VM manager;
+// makes them exact names, `^` excludes what they match, `^=` excludes exact names. No rule: the
+// first interface that is up, running, and neither loopback nor made by a container or VM manager;
 // loopback where there is no other, so that a laptop works too.
 // Invariant: what is selected is up and has an IPv4 address (IPv6 is listed, not yet selected).
 // Threading: any; plain values out. Ownership: none. What may fail: the kernel refuses the list
