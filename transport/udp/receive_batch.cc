@@ -7,7 +7,7 @@
 namespace weft::udp {
 namespace {
 
-constexpr size_t kArenaBytes = 4u << 20;
+constexpr size_t kArenaBytes = 1u << 20;
 constexpr size_t kMinSlots = 8;
 constexpr size_t kMaxSlots = 256;
 

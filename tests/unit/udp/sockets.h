@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain sockets for tests that look at the UDP fabric's parts from outside. Each helper throws on what
+// cannot go wrong on a working host.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <vector>
+
+#include "transport/system/file_descriptor.h"
+
+namespace weft::udp::testing {
+
+using Bytes = std::vector<std::byte>;
+
+// On 127.0.0.1, non-blocking, at a port of its own.
+inline FileDescriptor udp_socket(sockaddr_in* name) {
+  FileDescriptor s(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  *name = {};
+  name->sin_family = AF_INET;
+  name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof *name;
+  auto* generic = reinterpret_cast<sockaddr*>(name);
+  if (!s || ::bind(s.get(), generic, length) != 0 || ::getsockname(s.get(), generic, &length) != 0) {
+    throw std::runtime_error("no UDP socket on 127.0.0.1");
+  }
+  return s;
+}
+
+inline void send_to(int socket, const Bytes& bytes, const sockaddr_in& to) {
+  const ssize_t sent = ::sendto(socket, bytes.data(), bytes.size(), 0,
+                                reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  if (sent != static_cast<ssize_t>(bytes.size())) throw std::runtime_error("sendto failed");
+}
+
+// Everything that waits in a socket, a datagram an element.
+inline std::vector<Bytes> drain(int socket) {
+  std::vector<Bytes> out;
+  Bytes room(65536);
+  for (;;) {
+    const ssize_t got = ::recv(socket, room.data(), room.size(), MSG_DONTWAIT);
+    if (got < 0) return out;
+    out.emplace_back(room.begin(), room.begin() + got);
+  }
+}
+
+}  // namespace weft::udp::testing
