@@ -7,6 +7,7 @@
 namespace weft::udp {
 namespace {
 
+// So that a batch is still in the cache when it is copied on: 16 of the largest datagrams.
 constexpr size_t kArenaBytes = 1u << 20;
 constexpr size_t kMinSlots = 8;
 constexpr size_t kMaxSlots = 256;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams on their way out of the sockets: read in batches into an arena of the fabric's own, shown to
-// the sink, placed where the sink says, shown again.
+// Datagrams on their way out of the sockets: read in batches into an arena of the fabric's own,
+// shown to the sink, placed where the sink says, shown again.
 //
-// The arena is allocated once, in slots of the largest datagram that can come, and is used from its start
-// each time: what was just written by the kernel is still in the cache when it is copied on. How much one
-// batch may hold is bounded for the same reason. A slot yields one datagram; with GRO it will yield a train.
+// The arena is allocated once, in slots of the largest datagram that can come, and is used from its
+// start each time: what was just written by the kernel is still in the cache when it is copied on.
+// How much one batch may hold is bounded for the same reason. A slot yields one datagram; with GRO
+// it will yield a train.
 //
-// Invariant: no datagram is shown that does not fit its slot, none is shown twice; bytes leave a slot only
-// to where the sink pointed. What may fail: nothing; what the kernel refuses is counted.
+// Invariant: no datagram is shown that does not fit its slot, none is shown twice; bytes leave a
+// slot only to where the sink pointed. What may fail: nothing; what the kernel refuses is counted.
 #pragma once
 
 #include <sys/socket.h>
@@ -38,7 +39,8 @@ class ReceiveBatch {
   // Reads up to `limit` datagrams, and no more than there is room for.
   Read read(int socket, size_t limit, UdpCounters& counters);
 
-  // Hands all that was read to the sink and places it; returns how many datagrams that were. Empties.
+  // Hands all that was read to the sink and places it; returns how many datagrams that were.
+  // Empties.
   size_t deliver(FabricSink& sink, Memory& memory);
 
  private:

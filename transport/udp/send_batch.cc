@@ -78,23 +78,18 @@ SendBatch::Verdict SendBatch::judge(int error, bool retried, const Message& mess
     case EAGAIN:
     case ENOBUFS:
     case ENOMEM:
-    case EINTR:
-      ++counters.refused;
-      return Verdict::kWait;
-    case EMSGSIZE:
-      counters.too_big += message.datagrams;
-      return Verdict::kLost;
+    case EINTR: ++counters.refused; return Verdict::kWait;
+    case EMSGSIZE: counters.too_big += message.datagrams; return Verdict::kLost;
     case EINVAL:
     case EIO:
     case EOPNOTSUPP:
       // A device without checksum offload, or an older kernel: no trains on this host.
       if (message.datagrams > 1) return Verdict::kPartTrains;
       break;
-    default:
-      break;
+    default: break;
   }
-  // ICMP's news about an earlier datagram stand in for an answer about this one; reading them cleared
-  // them, so the second try tells. Whatever comes then is about this datagram.
+  // ICMP's news about an earlier datagram stand in for an answer about this one; reading them
+  // cleared them, so the second try tells. Whatever comes then is about this datagram.
   if (!retried) return Verdict::kRetry;
   counters.send_errors += message.datagrams;
   return Verdict::kLost;
@@ -108,7 +103,8 @@ SendBatch::Outcome SendBatch::flush(int socket, UdpCounters& counters) {
   bool retried = false;
   size_t i = 0;
   while (i < messages_) {
-    const int sent = ::sendmmsg(socket, &headers_[i], static_cast<unsigned>(messages_ - i), MSG_NOSIGNAL);
+    const int sent =
+        ::sendmmsg(socket, &headers_[i], static_cast<unsigned>(messages_ - i), MSG_NOSIGNAL);
     ++counters.send_calls;
     if (sent > 0) {
       for (const size_t end = i + static_cast<size_t>(sent); i < end; ++i) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datagrams on their way into one socket: gathered first, then handed to the kernel in one call.
 //
-// Header and payload are two pieces of an I/O vector, so the payload goes from the user's memory straight
-// into the kernel's buffer. Successive datagrams of one size to one destination leave as a train: one
-// message with UDP_SEGMENT (GSO) that the kernel, or the NIC, cuts up; the last may be shorter and ends
-// it. A train costs the kernel's way down once instead of up to 64 times. Where the kernel or a device
-// refuses trains, they are given up for good and the same datagrams go one by one.
+// Header and payload are two pieces of an I/O vector, so the payload goes from the user's memory
+// straight into the kernel's buffer. Successive datagrams of one size to one destination leave as a
+// train: one message with UDP_SEGMENT (GSO) that the kernel, or the NIC, cuts up; the last may be
+// shorter and ends it. A train costs the kernel's way down once instead of up to 64 times. Where
+// the kernel or a device refuses trains, they are given up for good and the same datagrams go one
+// by one.
 //
-// Invariant: flush() accounts for a prefix of what was added; a datagram that the kernel will never take
-// counts as sent, and lost. Ownership: none; what add() is given must live until flush() returns.
-// No allocation, no unbounded loop. What may fail: nothing; refusals are counted.
+// Invariant: flush() accounts for a prefix of what was added; a datagram that the kernel will never
+// take counts as sent, and lost. Ownership: none; what add() is given must live until flush()
+// returns. No allocation, no unbounded loop. What may fail: nothing; refusals are counted.
 #pragma once
 
 #include <netinet/in.h>

@@ -20,8 +20,8 @@ Status system_error(const std::string& tried, int error) {
   return Status(Code::kSystem, std::move(words));
 }
 
-// Past the system's limit where we may, up to it where we may not: a smaller buffer is not an error,
-// it only drops sooner.
+// Past the system's limit where we may, up to it where we may not: a smaller buffer is not an
+// error, it only drops sooner.
 void set_buffer(int socket, int force, int plain, uint32_t bytes) {
   const int wanted = static_cast<int>(std::min<uint32_t>(bytes, 1u << 30));
   if (wanted == 0) return;
@@ -53,8 +53,8 @@ Status SocketSet::add(const UdpConfig& config) {
   FileDescriptor s(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
   if (!s) return system_error("opening " + what, errno);
 
-  // Never fragment: one lost fragment loses all. PROBE and not DO, since DO believes an ICMP "too big"
-  // that anybody can forge, and would then refuse segments for minutes.
+  // Never fragment: one lost fragment loses all. PROBE and not DO, since DO believes an ICMP "too
+  // big" that anybody can forge, and would then refuse segments for minutes.
   const int probe = IP_PMTUDISC_PROBE;
   if (::setsockopt(s.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe) != 0) {
     return system_error("forbidding fragments on " + what, errno);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The endpoint's UDP sockets, and which of them have something to read.
 //
-// With 32 sockets and more, asking each would cost a syscall a socket an empty poll. So all are members of
-// one level-triggered epoll descriptor: find_readable() is one syscall, and the descriptor is what a
-// sleeping engine waits on. Readable sockets queue up and take turns: next() takes the front one, and who
-// did not read it dry puts it to the back with again(), so a flooded socket cannot starve the others.
+// With 32 sockets and more, asking each would cost a syscall a socket an empty poll. So all are
+// members of one level-triggered epoll descriptor: find_readable() is one syscall, and the
+// descriptor is what a sleeping engine waits on. Readable sockets queue up and take turns: next()
+// takes the front one, and who did not read it dry puts it to the back with again(), so a flooded
+// socket cannot starve the others.
 //
-// Invariant: a socket is in the queue at most once. Ownership: all descriptors. What may fail: open(), in
-// words; find_readable() never (an error reads as "nothing").
+// Invariant: a socket is in the queue at most once. Ownership: all descriptors. What may fail:
+// open(), in words; find_readable() never (an error reads as "nothing").
 #pragma once
 
 #include <netinet/in.h>

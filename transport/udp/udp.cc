@@ -16,8 +16,8 @@ Status check(const UdpConfig& config) {
     return invalid("UDP needs one address of this host, not " + udp::text_of(config.address));
   }
   if (config.sockets < 1 || config.sockets > kMaxPaths) {
-    return invalid("UDP was asked for " + std::to_string(config.sockets) +
-                   " sockets; 1 to " + std::to_string(kMaxPaths) + " are possible");
+    return invalid("UDP was asked for " + std::to_string(config.sockets) + " sockets; 1 to " +
+                   std::to_string(kMaxPaths) + " are possible");
   }
   if (config.mtu < kMinUdpMtu) {
     return invalid("the interface of " + udp::text_of(config.address) + " has an MTU of " +
@@ -46,7 +46,8 @@ Result<std::unique_ptr<Fabric>> open_udp(const UdpConfig& asked, Memory& memory)
   UdpConfig config = asked;
   if (config.mtu == 0) config.mtu = 1500;
   if (Status bad = check(config); !bad) return bad;
-  if (config.segment_bytes_override == 0) config.segment_bytes_override = segment_for_mtu(config.mtu);
+  if (config.segment_bytes_override == 0)
+    config.segment_bytes_override = segment_for_mtu(config.mtu);
   Result<udp::SocketSet> sockets = udp::SocketSet::open(config);
   if (!sockets) return sockets.status();
   return std::unique_ptr<Fabric>(

@@ -2,13 +2,15 @@
 // Plain kernel UDP over IPv4 as a fabric: what a caller needs to open one and to look into it.
 //
 // An endpoint has N sockets, each bound to a port of its own, shared by all its links. Routers and
-// switches choose a way by the four-tuple, so a pair of ports is a path: path i of a link goes from local
-// socket i mod N to remote port i mod M, and a link has max(N, M) paths. The NIC places nothing, repairs
-// nothing and keeps no order, so all offloads are false: the connection does the rest.
+// switches choose a way by the four-tuple, so a pair of ports is a path: path i of a link goes from
+// local socket i mod N to remote port i mod M, and a link has max(N, M) paths. The NIC places
+// nothing, repairs nothing and keeps no order, so all offloads are false: the connection does the
+// rest.
 //
 // Threading: as the contract in fabric.h says. Ownership: the fabric owns its sockets, its epoll
-// descriptor and its receive arena; the Memory must outlive it. What may fail: opening (an address that is
-// not ours, no descriptors left, a setting without sense), in words; after that only datagrams get lost.
+// descriptor and its receive arena; the Memory must outlive it. What may fail: opening (an address
+// that is not ours, no descriptors left, a setting without sense), in words; after that only
+// datagrams get lost.
 #pragma once
 
 #include <array>
@@ -22,12 +24,13 @@
 namespace weft {
 
 struct UdpConfig {
-  std::array<uint8_t, 4> address{};   // of this host, network order; one address, not "any"
-  int sockets = 32;                   // 1 to kMaxPaths
-  uint32_t mtu = 0;                   // of the interface, bytes of an IP packet; 0: not known, taken as 1500
-  uint32_t speed_mbps = 0;            // of the interface; 0: not known
-  uint32_t segment_bytes_override = 0;      // 0: the largest that fits the MTU, up to kMaxUdpSegment
-  uint32_t receive_buffer_bytes = 2u << 20;  // a socket's, kernel memory that is used only under a backlog
+  std::array<uint8_t, 4> address{};  // of this host, network order; one address, not "any"
+  int sockets = 32;                  // 1 to kMaxPaths
+  uint32_t mtu = 0;         // of the interface, bytes of an IP packet; 0: not known, taken as 1500
+  uint32_t speed_mbps = 0;  // of the interface; 0: not known
+  uint32_t segment_bytes_override = 0;  // 0: the largest that fits the MTU, up to kMaxUdpSegment
+  // Of each socket: kernel memory that is used only under a backlog. 0: the system's default.
+  uint32_t receive_buffer_bytes = 2u << 20;
   uint32_t send_buffer_bytes = 1u << 20;
 };
 
@@ -37,8 +40,8 @@ inline constexpr uint32_t kUdpOverhead = 28;
 inline constexpr uint32_t kMaxUdpPayload = 65507;
 // Below this MTU a control packet would not fit a datagram.
 inline constexpr uint32_t kMinUdpMtu = kMaxControlBytes + kUdpOverhead;
-// No larger segment is chosen by itself. On loopback (MTU 65536) each step up to here moves more bytes a
-// second, and no step past it; yet a default receive buffer still holds several.
+// No larger segment is chosen by itself. On loopback (MTU 65536) each step up to here moves more
+// bytes a second, and no step past it; yet a default receive buffer still holds several.
 inline constexpr uint32_t kMaxUdpSegment = 57344;
 
 // Largest segment whose datagram fits the MTU unfragmented, in whole lines, at most kMaxUdpSegment.
@@ -53,20 +56,21 @@ struct UdpCounters {
   uint64_t received = 0;
   uint64_t received_bytes = 0;
   uint64_t receive_calls = 0;
-  uint64_t trains = 0;       // segments that left as one GSO send are counted in `sent` one by one
+  uint64_t trains = 0;       // GSO sends; their datagrams count in `sent` one by one
   uint64_t refused = 0;      // times that the kernel had no room, so that a post took a prefix
-  uint64_t too_big = 0;      // refused for their size: taken for sent, and lost
-  uint64_t send_errors = 0;  // other refusals of the kernel, ICMP's among them; lost unless a retry went through
-  uint64_t misposted = 0;    // posts on a link or path that is not there, or larger than a segment; lost
-  uint64_t truncated = 0;    // arrived larger than any datagram of ours can be; dropped
+  uint64_t too_big = 0;      // refused for their size: taken, and lost
+  uint64_t send_errors = 0;  // refused for another reason, twice: taken, and lost
+  uint64_t misposted = 0;    // on no link or path, or longer than a segment: taken, and lost
+  uint64_t truncated = 0;    // arrived longer than any datagram of ours can be; dropped
   uint64_t receive_errors = 0;
-  uint64_t kernel_drops = 0;  // arrived but dropped by the kernel, mostly for want of receive buffer
+  uint64_t kernel_drops = 0;          // dropped by the kernel on arrival, mostly for want of buffer
   uint32_t receive_buffer_bytes = 0;  // what the kernel granted a socket, as it counts
 };
 
 Result<std::unique_ptr<Fabric>> open_udp(const UdpConfig& config, Memory& memory);
 
-// All zero for a fabric that is not a UDP fabric. Same caller as the data path; costs a syscall a socket.
+// All zero for a fabric that is not a UDP fabric. Called by whoever calls the data path; it costs a
+// syscall a socket.
 UdpCounters udp_counters(const Fabric& fabric);
 
 }  // namespace weft

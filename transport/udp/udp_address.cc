@@ -52,7 +52,8 @@ Result<UdpAddress> decode_address(std::span<const std::byte> bytes) {
     return refuse("its version is " + std::to_string(version) + " where this side knows 1; " +
                   "is the peer a UDP fabric of the same release?");
   }
-  if (family != kFamilyIpv4) return refuse("its family is " + std::to_string(family) + ", not IPv4");
+  if (family != kFamilyIpv4)
+    return refuse("its family is " + std::to_string(family) + ", not IPv4");
   if (count == 0 || count > kMaxPaths) {
     return refuse("it counts " + std::to_string(count) + " ports where 1 to " +
                   std::to_string(kMaxPaths) + " are possible");

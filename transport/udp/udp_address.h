@@ -7,8 +7,8 @@
 //    4  u8   x 4       IPv4 address, network order
 //    8  u16  x count   ports, little-endian
 //
-// It comes from a peer, so decoding takes it as hostile: exact length, no address that names nobody or
-// many, no port 0. What is wrong is said in words. Pure.
+// It comes from a peer, so decoding takes it as hostile: exact length, no address that names nobody
+// or many, no port 0. What is wrong is said in words. Pure.
 #pragma once
 
 #include <array>

@@ -42,14 +42,16 @@ Result<LinkId> UdpFabric::create_link(LinkAddress* address) {
 Status UdpFabric::connect_link(LinkId id, std::span<const std::byte> peer_address) {
   Link* link = find(id);
   if (!link) return Status(Code::kInvalidArgument, "connecting a UDP link that is not open");
-  if (!link->remotes.empty()) return Status(Code::kInvalidArgument, "a UDP link was connected twice");
+  if (!link->remotes.empty())
+    return Status(Code::kInvalidArgument, "a UDP link was connected twice");
   Result<UdpAddress> peer = decode_address(peer_address);
   if (!peer) return peer.status();
   if (peer->loopback() != (address_[0] == 127)) {
-    return Status(Code::kRemote, "this side has the address " + text_of(address_) + ", the peer " +
-                                     text_of(peer->address) +
-                                     ": a loopback address reaches no other host; choose the interface "
-                                     "on both (WEFT_IFNAME)");
+    return Status(Code::kRemote,
+                  "this side has the address " + text_of(address_) + ", the peer " +
+                      text_of(peer->address) +
+                      ": a loopback address reaches no other host; choose the interface "
+                      "on both (WEFT_IFNAME)");
   }
   link->remotes.reserve(peer->ports.size());
   for (uint16_t port : peer->ports) {
@@ -78,7 +80,8 @@ void UdpFabric::close_link(LinkId id) {
 
 Result<MemoryKeys> UdpFabric::register_memory(const MemoryRange& range) {
   if (range.kind != MemoryKind::kHost) {
-    return Status(Code::kUnavailable, "the UDP fabric reads what it sends with the CPU: host memory only");
+    return Status(Code::kUnavailable,
+                  "the UDP fabric reads what it sends with the CPU: host memory only");
   }
   return MemoryKeys{};
 }
@@ -102,8 +105,8 @@ bool UdpFabric::outgoing(const ControlPost& post, Outgoing* out) const {
   return post.bytes <= kMaxControlBytes;
 }
 
-// Adds to the send batch what leaves by one socket, and says by which. Stops before a post that cannot
-// be sent; 0 when that is the first.
+// Adds to the send batch what leaves by one socket, and says by which. Stops before a post that
+// cannot be sent; 0 when that is the first.
 template <class Post>
 size_t UdpFabric::gather_run(std::span<const Post> posts, Route* by) {
   *by = route(posts[0].link, posts[0].path);

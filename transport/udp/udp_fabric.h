@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The UDP fabric itself: links over a shared set of sockets, and the three batch calls.
 //
-// Sending: a batch is cut into runs of posts that leave by the same socket; each run is one sendmmsg.
-// Posts come grouped in bursts by path, so runs are long. Receiving: sockets with something to read take
-// turns until the budget is used. A datagram names its connection itself; the fabric does not look into
-// it and does not care which link it belongs to, so what comes after close_link goes to the sink like
-// any other, and the sink answers "nowhere".
+// Sending: a batch is cut into runs of posts that leave by the same socket; each run is one
+// sendmmsg. Posts come grouped in bursts by path, so runs are long. Receiving: sockets with
+// something to read take turns until the budget is used. A datagram names its connection itself;
+// the fabric does not look into it and does not care which link it belongs to, so what comes after
+// close_link goes to the sink like any other, and the sink answers "nowhere".
 //
-// Invariant: a post on a link or path that does not exist is taken and lost, never stuck: a batch always
-// makes progress unless the kernel has no room. Threading and ownership: see udp.h.
+// Invariant: a post on a link or path that does not exist is taken and lost, never stuck: a batch
+// always makes progress unless the kernel has no room. Threading and ownership: see udp.h.
 #pragma once
 
 #include <netinet/in.h>
@@ -56,11 +56,12 @@ class UdpFabric final : public Fabric {
   UdpCounters counters() const;
 
  private:
-  // A LinkId is its place in the pool, low bits, and the place's generation, so that the id of a closed
-  // link finds nothing for a million reuses.
+  // A LinkId is its place in the pool, low bits, and the place's generation, so that the id of a
+  // closed link finds nothing for a million reuses.
   static constexpr size_t kMaxLinks = 1u << 12;
   static constexpr uint32_t kGenerations = 1u << 20;
-  static constexpr size_t kTurn = 16;  // datagrams that a socket may deliver before the next one's turn
+  static constexpr size_t kTurn =
+      16;  // datagrams that a socket may deliver before the next one's turn
 
   struct Link {
     uint32_t pool_index = 0;

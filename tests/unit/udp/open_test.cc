@@ -21,7 +21,8 @@ UdpConfig loopback() {
 
 size_t open_descriptors() {
   size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) count += !entry.path().empty();
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    count += !entry.path().empty();
   return count;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReceiveBatch between a socket and a sink: nothing shown twice, nothing written where nobody pointed.
+// ReceiveBatch between a socket and a sink: nothing shown twice, nothing written where nobody
+// pointed.
 #include "transport/udp/receive_batch.h"
 
 #include <gtest/gtest.h>
@@ -134,7 +135,8 @@ TEST(ReceiveBatch, AnIcmpErrorHidesNoDatagram) {
   sockaddr_in gone_name;
   testing::udp_socket(&gone_name).reset();
   // Connected to a port that nobody has, what it sends comes back as an error on the next call.
-  ASSERT_EQ(::connect(net.receiver.get(), reinterpret_cast<sockaddr*>(&gone_name), sizeof gone_name), 0);
+  ASSERT_EQ(
+      ::connect(net.receiver.get(), reinterpret_cast<sockaddr*>(&gone_name), sizeof gone_name), 0);
   ASSERT_EQ(::send(net.receiver.get(), "x", 1, 0), 1);
   ReceiveBatch batch(1472);
   const auto read = batch.read(net.receiver.get(), 16, net.counters);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SendBatch does with what kernels do: take, refuse for now, refuse for good, and pass ICMP's news on.
+// What SendBatch does with what kernels do: take, refuse for now, refuse for good, and pass ICMP's
+// news on.
 #include "transport/udp/send_batch.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ TEST(SendBatch, SendsHeaderAndPayloadAsOneDatagram) {
   Pair net;
   Load load;
   SendBatch batch(false);
-  for (uint32_t payload : {0u, 1u, 100u, 1408u}) ASSERT_TRUE(batch.add(load.add(64, payload), &net.to));
+  for (uint32_t payload : {0u, 1u, 100u, 1408u})
+    ASSERT_TRUE(batch.add(load.add(64, payload), &net.to));
   const auto outcome = batch.flush(net.sender.get(), net.counters);
   EXPECT_EQ(outcome.datagrams, 4u);
   EXPECT_FALSE(outcome.no_room);
@@ -53,7 +55,8 @@ TEST(SendBatch, SendsHeaderAndPayloadAsOneDatagram) {
 
 TEST(SendBatch, EqualSizesLeaveAsATrainAndArriveOneByOne) {
   Pair net;
-  if (!SendBatch::kernel_has_trains(net.sender.get())) GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
+  if (!SendBatch::kernel_has_trains(net.sender.get()))
+    GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
   Load load;
   SendBatch batch(true);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(batch.add(load.add(64, 1408), &net.to));
@@ -68,7 +71,8 @@ TEST(SendBatch, EqualSizesLeaveAsATrainAndArriveOneByOne) {
 
 TEST(SendBatch, TrainsEndWhereTheKernelsLimitsAre) {
   Pair net;
-  if (!SendBatch::kernel_has_trains(net.sender.get())) GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
+  if (!SendBatch::kernel_has_trains(net.sender.get()))
+    GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
   Load load;
   SendBatch many(true);
   for (int i = 0; i < 70; ++i) ASSERT_TRUE(many.add(load.add(8, 8), &net.to));  // 64 and 6
@@ -179,7 +183,8 @@ TEST(SendBatch, ADeadSocketLosesEverythingAndEnds) {
   Load load;
   SendBatch batch(true);
   UdpCounters counters;
-  for (int i = 0; i < 8; ++i) ASSERT_TRUE(batch.add(load.add(64, static_cast<uint32_t>(100 + i)), nullptr));
+  for (int i = 0; i < 8; ++i)
+    ASSERT_TRUE(batch.add(load.add(64, static_cast<uint32_t>(100 + i)), nullptr));
   const auto outcome = batch.flush(-1, counters);
   EXPECT_EQ(outcome.datagrams, 8u);
   EXPECT_EQ(counters.send_errors, 8u);

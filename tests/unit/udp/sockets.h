@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain sockets for tests that look at the UDP fabric's parts from outside. Each helper throws on what
-// cannot go wrong on a working host.
+// Plain sockets for tests that look at the UDP fabric's parts from outside. Each helper throws on
+// what cannot go wrong on a working host.
 #pragma once
 
 #include <arpa/inet.h>
@@ -25,7 +25,8 @@ inline FileDescriptor udp_socket(sockaddr_in* name) {
   name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof *name;
   auto* generic = reinterpret_cast<sockaddr*>(name);
-  if (!s || ::bind(s.get(), generic, length) != 0 || ::getsockname(s.get(), generic, &length) != 0) {
+  if (!s || ::bind(s.get(), generic, length) != 0 ||
+      ::getsockname(s.get(), generic, &length) != 0) {
     throw std::runtime_error("no UDP socket on 127.0.0.1");
   }
   return s;
