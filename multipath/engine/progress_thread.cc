@@ -22,6 +22,7 @@ namespace {
 constexpr Duration kCallerFresh = milliseconds(1);   // a younger stamp: callers are at it
 constexpr Duration kSpin = microseconds(200);        // thread mode: this long without work before sleeping
 constexpr Duration kChoresPeriod = milliseconds(1);  // thread mode: how often a busy thread looks at them
+constexpr Duration kBusyElsewhere = microseconds(50);
 constexpr Duration kLongestSleep = seconds(60);      // keeps every wait bounded; costs nothing
 constexpr int kTries = 4;  // of a driver that finds new work after its unlock; then it is the next one's
 constexpr size_t kMaxDescriptors = 64;
@@ -141,22 +142,27 @@ void Progress::run() {
       const Time fresh_until =
           Time{std::max(stamp_ns_.load(std::memory_order_relaxed), now.ns - kCallerFresh.ns)} + kCallerFresh;
       if (fresh_until > now) {
-        wait(fresh_until, false);
+        if (wait(fresh_until, false)) next_chores = now;
         continue;
       }
     }
     bool worked = false;
-    if (try_drive(now, false, &worked) && worked) {
+    if (!try_drive(now, false, &worked)) {
+      // Somebody is at it. Sleeping on descriptors that are readable would be spinning.
+      if (wait(now + kBusyElsewhere, false)) next_chores = now;
+      continue;
+    }
+    if (worked) {
       last_work = now;
       continue;
     }
     if (eager_ && now - last_work < kSpin) continue;
-    sleep();
-    next_chores = Time{INT64_MIN};  // what woke us may be theirs
+    if (sleep()) next_chores = now;
   }
 }
 
-void Progress::sleep() {
+bool Progress::sleep() {
+  bool chores_due = false;
   const int64_t armed = deadline_ns_.load(std::memory_order_seq_cst);
   armed_ns_.store(armed, std::memory_order_relaxed);
   asleep_.store(true, std::memory_order_seq_cst);
@@ -164,30 +170,32 @@ void Progress::sleep() {
   // Once more: what was submitted or driven before asleep_ was seen has not rung.
   if (!engine_.commands_waiting() && deadline_ns_.load(std::memory_order_relaxed) >= armed &&
       !stopping_.load(std::memory_order_relaxed)) {
-    wait(Time{armed}, true);
+    chores_due = wait(Time{armed}, true);
   }
   asleep_.store(false, std::memory_order_relaxed);
+  return chores_due;
 }
 
-// Until then, or the bell, or the chores, or (armed) an arrival.
-void Progress::wait(Time until, bool arm_fabric) {
+// Until then, or the bell, or the chores, or (armed) an arrival. Returns whether the chores are due.
+bool Progress::wait(Time until, bool arm_fabric) {
   std::array<pollfd, kMaxDescriptors + 2> set;
   nfds_t count = 0;
   set[count++] = {bell_.get(), POLLIN, 0};
-  if (chores_ && chores_->descriptor() >= 0) set[count++] = {chores_->descriptor(), POLLIN, 0};
+  set[count++] = {chores_ ? chores_->descriptor() : -1, POLLIN, 0};  // ppoll passes over -1
   if (arm_fabric) {
     for (int fd : fabric_descriptors_) set[count++] = {fd, POLLIN, 0};
   }
   const Time now = monotonic_now();
-  if (chores_) until = earlier(until, chores_->deadline());
-  const Duration span = std::clamp(until > now + kLongestSleep ? kLongestSleep : until - now,
-                                   Duration{0}, kLongestSleep);
+  const Time chores_at = chores_ ? chores_->deadline() : Time::never();
+  until = earlier(earlier(until, chores_at), now + kLongestSleep);
+  const Duration span = until > now ? until - now : Duration{0};
   const timespec limit{span.ns / 1000000000, span.ns % 1000000000};
   ppoll(set.data(), count, &limit, nullptr);
   if (set[0].revents & POLLIN) {
     uint64_t rings;
     [[maybe_unused]] const ssize_t n = ::read(bell_.get(), &rings, sizeof rings);
   }
+  return set[1].revents != 0 || chores_at <= until;
 }
 
 }  // namespace weft

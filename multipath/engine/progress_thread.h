@@ -60,6 +60,8 @@ class Progress {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (asleep_.load(std::memory_order_relaxed)) ring();
   }
+  // The chores' deadline has come nearer: likewise.
+  void nudge() { notify(); }
   bool callers_drive() const { return !eager_; }
 
   // The engine for set-up calls. On release the engine is driven once, so that what was asked for gets under
@@ -84,8 +86,8 @@ class Progress {
   void publish_deadline() { deadline_ns_.store(engine_.poll_timeout().ns, std::memory_order_seq_cst); }
   void after_unlock();
   void ring();
-  void sleep();
-  void wait(Time until, bool arm_fabric);
+  bool sleep();                               // both return whether the chores are due
+  bool wait(Time until, bool arm_fabric);
 
   Engine& engine_;
   const std::vector<int> fabric_descriptors_;

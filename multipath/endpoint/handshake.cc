@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said on the out-of-band streams, and what follows from it: attempts, crossing, opening flows, ends.
+#include <algorithm>
+#include <cstring>
+
+#include "multipath/endpoint/peer_table.h"
+#include "transport/system/log.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration kFirstBackoff = milliseconds(5);
+constexpr Duration kLongestBackoff = milliseconds(200);
+
+std::string describe(const char* fabric, Offloads o) {
+  std::string out = std::string("\"") + fabric + "\"";
+  if (o.places) out += " (places)";
+  if (o.reliable) out += " (reliable)";
+  return out;
+}
+
+}  // namespace
+
+// --- Attempts.
+
+void PeerTable::schedule(const Peer& peer) {
+  if (peer.state == Peer::State::kDialing || peer.state == Peer::State::kWaiting) {
+    next_tick_ = earlier(next_tick_, earlier(peer.deadline, peer.retry_at));
+  }
+}
+
+void PeerTable::tick(Time now) {
+  if (next_tick_ > now) return;
+  next_tick_ = Time::never();
+  std::vector<Peer*> trying;
+  for (const auto& peer : peers_) {
+    if (peer->state == Peer::State::kDialing || peer->state == Peer::State::kWaiting) {
+      trying.push_back(peer.get());
+    }
+  }
+  for (Peer* peer : trying) {
+    if (peer->deadline <= now) {
+      std::string words = "no connection within " +
+                          std::to_string(options_.peer_timeout.ns / 1000000) + " ms";
+      if (!peer->last.ok()) words += "; last seen: " + peer->last.words();
+      fail_connectors(*peer, {Code::kRemote, words});
+      destroy(*peer);
+    } else if (peer->retry_at <= now) {
+      dial(*peer);
+    } else {
+      schedule(*peer);
+    }
+  }
+}
+
+void PeerTable::dial(Peer& peer) {
+  peer.retry_at = Time::never();
+  if (peer.connectors.empty()) {  // nobody wants it any more
+    destroy(peer);
+    return;
+  }
+  Result<OobStream*> stream = out_of_band_.dial(peer.address, peer.port);
+  if (!stream.ok()) {
+    fail_connectors(peer, stream.status());
+    destroy(peer);
+    return;
+  }
+  peer.state = Peer::State::kDialing;
+  peer.stream = *stream;
+  peer.stream->peer = &peer;
+  wire::Hello hello;
+  hello.cookie = peer.connectors.front()->cookie;
+  hello.to_incarnation = peer.key.remote_incarnation;
+  hello.to_context = peer.key.remote_context;
+  hello.to_device = peer.key.remote_device;
+  hello.self = introduction(peer);
+  std::vector<std::byte> frame;
+  wire::append_hello(&frame, hello);
+  out_of_band_.send(*peer.stream, frame);
+  schedule(peer);
+}
+
+void PeerTable::retry_later(Peer& peer, Time now) {
+  if (peer.stream) out_of_band_.close(*peer.stream);
+  peer.stream = nullptr;
+  peer.state = Peer::State::kWaiting;
+  peer.backoff = peer.backoff.ns == 0 ? kFirstBackoff : std::min(peer.backoff * 2, kLongestBackoff);
+  peer.retry_at = now + peer.backoff;
+  schedule(peer);
+}
+
+// Our attempt was answered with no, for the sake of the connector whose cookie it carried. Others that wait
+// for the same peer try with their own.
+void PeerTable::settle_attempt(Peer& peer, Connector* refused, const Status& status, Time now) {
+  std::vector<Connector*> others = peer.connectors;
+  std::erase(others, refused);
+  peer.connectors = {refused};
+  fail_connectors(peer, status);
+  peer.connectors = others;
+  if (others.empty()) {
+    destroy(peer);
+  } else {
+    retry_later(peer, now);
+  }
+}
+
+wire::Introduction PeerTable::introduction(const Peer& peer) const {
+  wire::Introduction self;
+  self.incarnation = incarnation_;
+  self.context = peer.key.context;
+  self.device = options_.device;
+  self.traffic_class = peer.key.traffic_class;
+  self.address = peer.member->own;
+  self.segment_bytes = fabric_.max_segment_bytes();
+  self.paths = static_cast<uint16_t>(std::clamp(fabric_.max_paths(), 1, kMaxPaths));
+  self.offloads = fabric_.offloads();
+  self.fabric = fabric_.name();
+  self.link_address = peer.link_address;
+  return self;
+}
+
+Status PeerTable::agree(const wire::Introduction& other) const {
+  const Offloads ours = fabric_.offloads();
+  const bool same = other.fabric == fabric_.name() && other.offloads.places == ours.places &&
+                    other.offloads.reliable == ours.reliable &&
+                    other.offloads.ordered_path == ours.ordered_path;
+  if (same) return {};
+  return {Code::kRemote, "the two ends use different fabrics: " + describe(fabric_.name(), ours) +
+                             " and " + describe(other.fabric.c_str(), other.offloads) +
+                             " (set WEFT_FABRIC alike on both)"};
+}
+
+Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
+  Progress::Exclusive engine(progress_);
+  const Status connected = fabric_.connect_link(peer.link, other.link_address);
+  if (!connected.ok()) return connected;
+  int paths = std::min(fabric_.paths(peer.link), kMaxPaths);
+  if (options_.max_paths > 0) paths = std::min(paths, options_.max_paths);
+  if (paths < 1) return {Code::kInternal, "the fabric offers no path to this peer"};
+  ConnectionConfig config;
+  config.offloads = fabric_.offloads();
+  config.peer = other.address;
+  config.paths = paths;
+  config.segment_bytes = std::min(fabric_.max_segment_bytes(), other.segment_bytes);
+  config.peer_segment_bytes = config.segment_bytes;
+  config.burst_bytes = options_.burst_bytes;
+  config.window_bytes = options_.window_bytes;
+  config.law = options_.law;
+  config.selector = options_.selector;
+  config.timer_floor = options_.timer_floor;
+  config.peer_timeout = options_.peer_timeout;
+  config.seed = random_.next();
+  engine->attach(*peer.member, peer.link, config);
+  peer.state = Peer::State::kUp;
+  peer.retry_at = peer.deadline = Time::never();
+  return {};
+}
+
+void PeerTable::send_open(Peer& peer, Connector& connector) {
+  connector.state = Connector::State::kOpening;
+  connector.request = ++last_request_ % wire::kTheHello;
+  std::vector<std::byte> frame;
+  wire::append_open(&frame, {connector.request, connector.cookie});
+  out_of_band_.send(*peer.stream, frame);
+}
+
+void PeerTable::send_opens(Peer& peer) {
+  for (Connector* connector : peer.connectors) {
+    if (connector->state == Connector::State::kWaiting) send_open(peer, *connector);
+  }
+}
+
+void PeerTable::refuse(OobStream& stream, uint32_t request, wire::Refusal code,
+                       const std::string& words) {
+  std::vector<std::byte> frame;
+  wire::append_refused(&frame, request, code, words);
+  out_of_band_.send(stream, frame);
+}
+
+Listener* PeerTable::find_listener(const wire::Cookie& cookie) {
+  for (const auto& listener : listeners_) {
+    if (listener->cookie == cookie) return listener.get();
+  }
+  return nullptr;
+}
+
+// --- Frames.
+
+void PeerTable::on_frame(OobStream& stream, const Frame& frame, Time now) {
+  const auto type = static_cast<wire::FrameType>(frame.type);
+  if (!stream.peer) {
+    on_stranger(stream, frame, now);
+    return;
+  }
+  Peer& peer = *stream.peer;
+  const bool dialing = peer.state == Peer::State::kDialing;
+  // A refusal reads the same in every version, so that one end can tell the other what is wrong.
+  if (frame.version != wire::kHandshakeVersion && type != wire::FrameType::kRefused) {
+    broke_protocol(peer, "a frame of another version", now);
+  } else if (type == wire::FrameType::kRefused) {
+    on_refused(peer, frame, now);
+  } else if (dialing && type == wire::FrameType::kWelcome) {
+    on_welcome(peer, frame, now);
+  } else if (dialing) {
+    broke_protocol(peer, "a frame before its welcome", now);
+  } else if (type == wire::FrameType::kOpen) {
+    on_open(peer, frame);
+  } else if (type == wire::FrameType::kOpened) {
+    on_opened(peer, frame);
+  } else if (type == wire::FrameType::kLastWord) {
+    on_last_word(peer, frame, now);
+  } else if (type == wire::FrameType::kGoodbye) {
+    on_goodbye(peer, now);
+  }  // what else there may be one day is ignored
+}
+
+// Gets an answer only with the cookie of one of our listeners.
+void PeerTable::on_stranger(OobStream& stream, const Frame& frame, Time now) {
+  wire::Cookie cookie;
+  Listener* listener = nullptr;
+  if (static_cast<wire::FrameType>(frame.type) == wire::FrameType::kHello &&
+      wire::decode_hello_cookie(frame.body, &cookie)) {
+    listener = find_listener(cookie);
+  }
+  if (!listener) {
+    out_of_band_.drop(stream);
+    return;
+  }
+  out_of_band_.mark_known(stream);
+  wire::Hello hello;
+  const auto refuse_hello = [&](wire::Refusal code, const std::string& words) {
+    log_warn("refused {}, which wanted to connect: {}", stream.remote(), words);
+    std::vector<std::byte> answer;
+    wire::append_refused(&answer, wire::kTheHello, code, words);
+    out_of_band_.close(stream, answer);
+  };
+  if (frame.version != wire::kHandshakeVersion) {
+    refuse_hello(wire::Refusal::kSpeech,
+                 "the listening end speaks version " + std::to_string(wire::kHandshakeVersion) +
+                     " of the handshake, the connecting end version " + std::to_string(frame.version));
+  } else if (!wire::decode_hello(frame.body, &hello) || hello.to_context != listener->context ||
+             hello.to_incarnation != incarnation_) {
+    refuse_hello(wire::Refusal::kFailed, "the hello makes no sense");
+  } else if (const Status same = agree(hello.self); !same.ok()) {
+    refuse_hello(wire::Refusal::kFabric, same.words());
+  } else {
+    on_hello(stream, hello, now);
+  }
+}
+
+void PeerTable::on_hello(OobStream& stream, const wire::Hello& hello, Time now) {
+  const wire::Introduction& other = hello.self;
+  const PeerKey key{hello.to_context, other.context, other.incarnation, other.device,
+                    other.traffic_class, other.incarnation == incarnation_};
+  const auto answer_and_close = [&](wire::Refusal code, const std::string& words) {
+    std::vector<std::byte> answer;
+    wire::append_refused(&answer, wire::kTheHello, code, words);
+    out_of_band_.close(stream, answer);
+  };
+  Peer* peer = find(key);
+  const bool up = peer && peer->state == Peer::State::kUp;
+  const bool trying = peer && peer->state == Peer::State::kDialing;
+  if ((up || trying) && incarnation_ < other.incarnation) {
+    answer_and_close(wire::Refusal::kCrossed, "both ends began at once; the other attempt goes on");
+    return;
+  }
+  if (up) {
+    // It has begun anew, so it has ended what there was.
+    Progress::Exclusive(progress_)->handle_peer_gone(*peer->member, now);
+    peer->said_goodbye = true;
+    fail_connectors(*peer, {Code::kRemote, "the peer began anew"});
+    end_peer(*peer);
+    reap(*peer);
+    peer = nullptr;
+  } else if (peer) {
+    if (peer->stream) out_of_band_.close(*peer->stream);  // our attempt gives way
+    peer->stream = nullptr;
+  }
+  Status status;
+  if (!peer) {
+    Ipv4 address{};
+    uint16_t port = 0;
+    peer = make_peer(key, address, port);
+    peer->name = stream.remote() + " (device " + std::to_string(key.remote_device) + ")";
+    status = prepare(*peer);
+  }
+  if (status.ok()) status = bring_up(*peer, other);
+  if (!status.ok()) {
+    log_warn("cannot accept {}: {}", peer->name, status.words());
+    fail_connectors(*peer, status);
+    destroy(*peer);
+    answer_and_close(wire::Refusal::kFailed, status.words());
+    return;
+  }
+  peer->stream = &stream;
+  stream.peer = peer;
+  std::vector<std::byte> frame;
+  wire::append_welcome(&frame, introduction(*peer));
+  out_of_band_.send(stream, frame);
+  send_opens(*peer);
+}
+
+void PeerTable::on_welcome(Peer& peer, const Frame& frame, Time now) {
+  wire::Introduction other;
+  if (!wire::decode_welcome(frame.body, &other) || other.incarnation != peer.key.remote_incarnation) {
+    broke_protocol(peer, "a welcome that makes no sense", now);
+    return;
+  }
+  Status status = agree(other);
+  if (status.ok()) status = bring_up(peer, other);
+  if (status.ok()) {
+    send_opens(peer);
+    return;
+  }
+  fail_connectors(peer, status);
+  destroy(peer);
+}
+
+void PeerTable::on_refused(Peer& peer, const Frame& frame, Time now) {
+  wire::Refused refused;
+  if (!wire::decode_refused(frame.body, &refused)) {
+    broke_protocol(peer, "a refusal that makes no sense", now);
+    return;
+  }
+  const Status status(Code::kRemote, "refused by the peer: " + refused.words);
+  if (refused.request != wire::kTheHello) {
+    for (Connector* connector : peer.connectors) {
+      if (connector->state != Connector::State::kOpening || connector->request != refused.request) continue;
+      std::erase(peer.connectors, connector);
+      connector->peer = nullptr;
+      connector->state = Connector::State::kFailed;
+      connector->status = {status.code(), "connect to " + connector->target + ": " + status.words()};
+      return;
+    }
+    return;
+  }
+  if (peer.state != Peer::State::kDialing) return;
+  peer.last = status;
+  if (refused.code == wire::Refusal::kCrossed) {
+    retry_later(peer, now);
+  } else if (refused.code == wire::Refusal::kSpeech || refused.code == wire::Refusal::kFabric) {
+    fail_connectors(peer, status);
+    destroy(peer);
+  } else {
+    if (peer.stream) out_of_band_.close(*peer.stream);
+    peer.stream = nullptr;
+    settle_attempt(peer, peer.connectors.front(), status, now);
+  }
+}
+
+void PeerTable::on_open(Peer& peer, const Frame& frame) {
+  wire::Open open;
+  if (!wire::decode_open(frame.body, &open)) return;
+  Listener* listener = find_listener(open.cookie);
+  if (!listener || listener->context != peer.key.context) {
+    refuse(*peer.stream, open.request, wire::Refusal::kNoListener, "nobody listens there any more");
+  } else if (listener->waiting.size() >= Listener::kMaxWaiting) {
+    refuse(*peer.stream, open.request, wire::Refusal::kFull, "too many wait there to be accepted");
+  } else {
+    listener->waiting.push_back({&peer, open.request});
+  }
+}
+
+void PeerTable::on_opened(Peer& peer, const Frame& frame) {
+  wire::Opened opened;
+  if (!wire::decode_opened(frame.body, &opened)) return;
+  const auto found = std::find_if(peer.connectors.begin(), peer.connectors.end(), [&](const Connector* c) {
+    return c->state == Connector::State::kOpening && c->request == opened.request;
+  });
+  if (found == peer.connectors.end()) return;
+  Connector& connector = **found;
+  peer.connectors.erase(found);
+  connector.peer = nullptr;
+  std::unique_ptr<SendFlow> flow;
+  {
+    Progress::Exclusive engine(progress_);
+    flow = engine->open_send_flow(*peer.member, opened.flow);
+  }
+  if (!flow) {
+    connector.state = Connector::State::kFailed;
+    connector.status = {Code::kRemote, "connect to " + connector.target +
+                                           ": the connection is dead, or the peer named a flow that cannot be"};
+    return;
+  }
+  connector.state = Connector::State::kDone;
+  connector.flow = flow.get();
+  peer.flows.push_back(std::move(flow));
+}
+
+// --- Ends.
+
+void PeerTable::on_last_word(Peer& peer, const Frame& frame, Time now) {
+  Progress::Exclusive(progress_)->handle_statements(*peer.member, now, frame.body);
+}
+
+void PeerTable::on_goodbye(Peer& peer, Time now) {
+  Progress::Exclusive(progress_)->handle_peer_gone(*peer.member, now);
+  peer.said_goodbye = true;
+  fail_connectors(peer, {Code::kRemote, "the peer said goodbye"});
+  end_peer(peer);
+  reap(peer);
+}
+
+void PeerTable::broke_protocol(Peer& peer, const char* what, Time now) {
+  const Status status(Code::kRemote, "the peer broke the protocol: it sent " + std::string(what));
+  log_warn("peer {}: {}", peer.name, status.words());
+  fail_connectors(peer, status);
+  if (peer.state == Peer::State::kUp) {
+    Progress::Exclusive(progress_)->handle_peer_hint(*peer.member, now);
+    end_peer(peer);
+  } else {
+    destroy(peer);
+  }
+}
+
+void PeerTable::on_end(OobStream& stream, Time now) {
+  if (!stream.peer) return;
+  Peer& peer = *stream.peer;
+  if (peer.state == Peer::State::kUp) {
+    log_info("peer {}: {}; its connection goes on if it can", peer.name, stream.end().words());
+    Progress::Exclusive(progress_)->handle_peer_hint(*peer.member, now);
+    fail_connectors(peer, stream.end());
+    end_peer(peer);
+  } else if (stream.connecting()) {
+    fail_connectors(peer, stream.end());
+    destroy(peer);
+  } else {
+    // Closed before the welcome: it is overrun by strangers, or the listener is gone. Time will tell.
+    peer.last = {Code::kRemote, stream.end().words() + " before it answered (is its listener gone?)"};
+    retry_later(peer, now);
+  }
+}
+
+}  // namespace weft

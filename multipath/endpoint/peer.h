@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the endpoint keeps for each other end: peers (one a connection), listeners and connectors.
+//
+// Plain state; the rules are in peer_table.h. Everything here is touched under the set-up mutex only.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multipath/endpoint/oob_stream.h"
+#include "multipath/engine/engine.h"
+#include "transport/base/result.h"
+#include "transport/base/units.h"
+#include "transport/wire/handshake.h"
+
+namespace weft {
+
+// Flows with the same key share a connection, in both directions.
+struct PeerKey {
+  uint64_t context = 0;  // ours
+  uint64_t remote_context = 0;
+  uint64_t remote_incarnation = 0;
+  uint32_t remote_device = 0;
+  int32_t traffic_class = 0;  // the connector's
+  bool answering = false;     // to oneself there are two objects: who dialed, and who answered
+
+  auto operator<=>(const PeerKey&) const = default;
+};
+
+class Connector;
+
+struct Peer {
+  enum class State : uint8_t {
+    kDialing,  // our hello is on its way, or waits for the TCP stream
+    kWaiting,  // nothing is under way until retry_at: the other end's attempt is expected, or ours failed
+    kUp,       // both ends have a connection, and the stream is there
+    kEnded,    // the stream is over: no new flows. What flows there were may go on, if it was only the stream
+  };
+
+  PeerKey key;
+  State state = State::kDialing;
+  Ipv4 address{};
+  uint16_t port = 0;
+  std::string name;  // for words: address, device, context
+  OobStream* stream = nullptr;
+
+  Member* member = nullptr;
+  LinkId link = 0;
+  bool has_link = false;
+  LinkAddress link_address;  // ours
+
+  Time deadline = Time::never();  // of the attempt
+  Time retry_at = Time::never();
+  Duration backoff{};
+  Status last;                    // why the attempt before this one failed
+  bool said_goodbye = false;      // the peer did
+
+  std::vector<Connector*> connectors;  // neither done nor failed
+  std::vector<std::unique_ptr<Flow>> flows;
+  std::vector<std::unique_ptr<Registration>> registrations;
+};
+
+class Listener {
+ public:
+  struct Waiting {
+    Peer* peer = nullptr;
+    uint32_t request = 0;
+  };
+  uint64_t context = 0;
+  wire::Cookie cookie{};
+  std::deque<Waiting> waiting;  // who wants to be accepted, in order; at most kMaxWaiting
+
+  static constexpr size_t kMaxWaiting = 4096;
+};
+
+class Connector {
+ public:
+  enum class State : uint8_t { kWaiting, kOpening, kDone, kFailed };
+
+  uint64_t context = 0;
+  Peer* peer = nullptr;  // null once done or failed
+  wire::Cookie cookie{};
+  std::string target;    // the listener, for words
+  State state = State::kWaiting;
+  uint32_t request = 0;
+  SendFlow* flow = nullptr;  // when kDone
+  Status status;             // when kFailed
+};
+
+}  // namespace weft

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is connected to whom: from a listener's handle to a flow, and to the last word.
+//
+//     connector                                              listener's end
+//       dial, hello(cookie, who I am)  ------------------->  cookie known? fabrics agree?
+//       connection made               <-------------------   welcome(who I am), connection made
+//       open(cookie, request)          ------------------->  waits in the listener's queue
+//       send flow opened, done        <-------------------   accept(): receive flow opened, opened(request, flow)
+//
+// Later connectors with the same key send `open` on the stream that is there. Two ends that dial each other
+// at once: the hello of the lower incarnation wins; the other end drops its own attempt when that hello
+// comes, and whoever is refused as "crossed" waits for it, and tries again if it does not come.
+//
+// A stream that ends is a hint to its connection, which decides for itself; it takes no new flows, and a new
+// connector dials anew. Last word and goodbye end a connection in good order.
+//
+// Threading: under the endpoint's set-up mutex; takes the engine's lock for short. Ownership: owns peers,
+// listeners, connectors, and through peers flows and registrations. Failure: of a connector, in words.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "multipath/endpoint/endpoint.h"
+#include "multipath/endpoint/out_of_band.h"
+#include "multipath/endpoint/peer.h"
+#include "multipath/engine/progress_thread.h"
+#include "transport/base/random.h"
+
+namespace weft {
+
+class PeerTable final : public OutOfBand::Handler {
+ public:
+  PeerTable(const EndpointOptions& options, Fabric& fabric, Progress& progress, OutOfBand& out_of_band);
+  // Draws the incarnation.
+  Status open();
+
+  Result<Listener*> listen(uint64_t context, Handle* handle);
+  void close_listener(Listener* listener);
+  // Null: nobody waits.
+  ReceiveFlow* accept(Listener& listener);
+
+  Result<Connector*> start_connect(uint64_t context, int32_t traffic_class, const Handle& handle);
+  // Ends the connector if it is done or failed.
+  Status poll(Connector* connector, SendFlow** flow);
+
+  void close_flow(Flow* flow);
+  Result<Registration*> register_memory(Flow& flow, const MemoryRange& range);
+  void deregister(Registration* registration);
+
+  void finish_context(uint64_t context);
+  void finish_all();
+
+  void on_frame(OobStream& stream, const Frame& frame, Time now) override;
+  void on_end(OobStream& stream, Time now) override;
+  // Attempts that are late, or due again.
+  void tick(Time now);
+  Time deadline() const { return next_tick_; }
+
+  size_t connections() const { return peers_.size(); }
+  void add_statistics(EndpointStatistics* out);
+  static const std::string& name_of(const Flow& flow);
+
+ private:
+  using Peers = std::list<std::unique_ptr<Peer>>;
+
+  // peer_table.cc: the life of peers, flows and memory.
+  Peer* find(const PeerKey& key);
+  Peer* make_peer(const PeerKey& key, const Ipv4& address, uint16_t port);
+  Status prepare(Peer& peer);  // reserves a name and a link
+  void leave_table(Peer& peer);
+  void end_peer(Peer& peer);
+  void fail_connectors(Peer& peer, const Status& status);
+  void finish_peer(Peer& peer);
+  void destroy(Peer& peer);
+  void reap(Peer& peer);
+  static void count(const Peer& peer, EndpointStatistics* out);
+  Result<wire::Cookie> fresh_cookie();
+
+  // handshake.cc: attempts and frames.
+  void dial(Peer& peer);
+  void retry_later(Peer& peer, Time now);
+  void settle_attempt(Peer& peer, Connector* refused, const Status& status, Time now);
+  void schedule(const Peer& peer);
+  void on_stranger(OobStream& stream, const Frame& frame, Time now);
+  void on_hello(OobStream& stream, const wire::Hello& hello, Time now);
+  void on_welcome(Peer& peer, const Frame& frame, Time now);
+  void on_refused(Peer& peer, const Frame& frame, Time now);
+  void on_open(Peer& peer, const Frame& frame);
+  void on_opened(Peer& peer, const Frame& frame);
+  void on_last_word(Peer& peer, const Frame& frame, Time now);
+  void on_goodbye(Peer& peer, Time now);
+  void broke_protocol(Peer& peer, const char* what, Time now);
+  Status bring_up(Peer& peer, const wire::Introduction& other);
+  void send_opens(Peer& peer);
+  void send_open(Peer& peer, Connector& connector);
+  void refuse(OobStream& stream, uint32_t request, wire::Refusal code, const std::string& words);
+  wire::Introduction introduction(const Peer& peer) const;
+  Status agree(const wire::Introduction& other) const;
+  Listener* find_listener(const wire::Cookie& cookie);
+
+  const EndpointOptions& options_;
+  Fabric& fabric_;
+  Progress& progress_;
+  OutOfBand& out_of_band_;
+  uint64_t incarnation_ = 0;
+  Random random_{0};  // reseeded in open(); for connections' seeds, nothing secret
+
+  std::map<PeerKey, Peer*> by_key_;  // those that take new flows
+  Peers peers_;                      // all
+  std::list<std::unique_ptr<Listener>> listeners_;
+  std::unordered_map<Connector*, std::unique_ptr<Connector>> connectors_;
+  uint32_t last_request_ = 0;
+  Time next_tick_ = Time::never();
+  EndpointStatistics retired_;  // what connections that are gone have carried
+};
+
+}  // namespace weft
