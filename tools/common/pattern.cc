@@ -58,6 +58,8 @@ void fill_pattern(void* destination, size_t bytes, uint64_t seed) {
   if (bytes > 0) std::memcpy(at, &words, bytes);
 }
 
+uint64_t pattern_from(uint64_t seed, size_t offset) { return seed + offset / 8 * kStep; }
+
 std::optional<size_t> check_pattern(const void* data, size_t bytes, uint64_t seed) {
   const auto* at = static_cast<const unsigned char*>(data);
   Words words;

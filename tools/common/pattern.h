@@ -23,6 +23,9 @@ uint64_t pattern_seed(uint32_t rank, uint64_t number);
 
 void fill_pattern(void* destination, size_t bytes, uint64_t seed);
 
+/// The seed under which the piece from `offset` (a multiple of 8) on is a pattern by itself.
+uint64_t pattern_from(uint64_t seed, size_t offset);
+
 /// The offset of the first wrong byte, or nothing when all are right.
 std::optional<size_t> check_pattern(const void* data, size_t bytes, uint64_t seed);
 

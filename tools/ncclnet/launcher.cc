@@ -75,6 +75,11 @@ class Launcher {
   bool all_ended() const {
     return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r->ended; });
   }
+  bool all_said_good() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) {
+      return r->verdict && r->verdict->number == tools::kGood;
+    });
+  }
   uint64_t bytes() const;
 
   const Options& options_;
@@ -322,6 +327,13 @@ tools::Report Launcher::run() {
       if (&other != &*cause) fmt::print(stderr, "also: {}\n", other.why);
     }
   }
+  if (report.code == tools::kGood && (plan_.ranks == 0 || !all_said_good() ||
+                                      (plan_.total_bytes > 0 && report.bytes != plan_.total_bytes))) {
+    report.code = tools::kFailed;
+    report.why = fmt::format("{} of {} bytes were verified, and not all of {} ranks said that all "
+                             "is well", report.bytes, plan_.total_bytes, plan_.ranks);
+  }
+  if (report.code == tools::kGood && plan_.finish) plan_.finish(report);
   return report;
 }
 

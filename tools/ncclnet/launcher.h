@@ -23,6 +23,8 @@ struct Plan {
   uint64_t total_bytes = 0;  // for the progress display; 0: not known
   // What line `line` of thread slot `thread` of a rank is, for messages; may be empty.
   std::function<std::string(uint32_t rank, uint32_t thread, uint32_t line)> describe_line;
+  // Changes the report of a run that went well, before it is printed. May be empty.
+  std::function<void(tools::Report& report)> finish;
   // All ranks met; `value` is the largest that any gave. May be empty.
   std::function<void(uint32_t barrier, uint64_t value)> at_barrier;
 };

@@ -69,7 +69,8 @@ class Rank {
   static void* profile_handle();
 
   /// Meets the other ranks. Returns the largest `value` that any of them gave. Polls `progress`
-  /// meanwhile, as a plugin may need to be driven for its peer's sake.
+  /// meanwhile, as a plugin may need to be driven for its peer's sake. Does not sleep: ranks leave
+  /// together, which timing relies on.
   template <class Progress>
   uint64_t barrier(uint32_t number, uint64_t value, Progress progress);
 
@@ -108,7 +109,7 @@ uint64_t Rank::barrier(uint32_t number, uint64_t value, Progress progress) {
   for (;;) {
     if (const auto largest = channel_.passed(number)) return *largest;
     progress();
-    backoff.pause(true);
+    backoff.pause(false);
   }
 }
 

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ends of a stream; see stream.h.
+#include "tools/ncclnet/stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/common/clock.h"
+#include "tools/common/pattern.h"
+#include "tools/ncclnet/links.h"
+
+namespace weft::ncclnet {
+namespace {
+
+constexpr const char* kName = "stream";
+constexpr size_t kGuardBytes = 64;
+constexpr size_t kLine = 128;
+constexpr int kFirstTag = 100;
+constexpr uint64_t kStampKey = 0x5EED0FBEA7C0DE00u;
+constexpr size_t kStampBytes = 8;
+
+// What both ends agree on about buffers and their bytes.
+struct Layout {
+  explicit Layout(const Options& o)
+      : bytes(o.bytes[0]), parts(o.parts), window(o.inflight),
+        stride((bytes + kGuardBytes + kLine - 1) / kLine * kLine) {}
+
+  size_t bytes;
+  uint32_t parts;
+  uint64_t window;
+  size_t stride;  // of one part in a buffer, with room for a guard
+
+  uint64_t buffers() const { return window + 1; }  // of the sender
+  size_t buffer_bytes() const { return stride * parts; }
+  bool stamped() const { return bytes >= 2 * kStampBytes; }
+  // Short messages have no stamp and are filled anew each time.
+  uint64_t seed(uint64_t group, uint32_t part) const {
+    return tools::pattern_seed(part, stamped() ? group % buffers() : group + buffers());
+  }
+  static uint64_t stamp(uint64_t group, uint32_t part) { return (group << 8 | part) ^ kStampKey; }
+};
+
+class Sender {
+ public:
+  Sender(Rank& rank, Links& links, size_t out)
+      : rank_(rank), links_(links), comm_(links.comm_out(out)), layout_(rank.options()),
+        memory_(layout_.buffers() * layout_.buffer_bytes()),
+        requests_(layout_.buffers() * layout_.parts) {
+    mhandle_ = links.register_memory(comm_, memory_.data(), memory_.size());
+    for (uint64_t buffer = 0; buffer < layout_.buffers(); ++buffer) {
+      for (uint32_t part = 0; part < layout_.parts; ++part) {
+        if (layout_.stamped()) {
+          tools::fill_pattern(at(buffer, part) + kStampBytes, layout_.bytes - kStampBytes,
+                              layout_.seed(buffer, part));
+        }
+      }
+    }
+  }
+
+  void run() {
+    const int64_t end = tools::now_ns() + static_cast<int64_t>(rank_.options().seconds * 1e9);
+    uint64_t stop = UINT64_MAX;  // groups in all, once known
+    Backoff backoff;
+    while (completed_ < stop) {
+      if (stop == UINT64_MAX && part_ == 0 && tools::now_ns() >= end) {
+        last_ = sent_;
+        stop = sent_ + layout_.window;
+      }
+      if (sent_ < stop && send_part()) backoff.progressed();
+      if (test_oldest()) backoff.progressed();
+      backoff.pause(false);
+    }
+  }
+
+ private:
+  unsigned char* at(uint64_t group, uint32_t part) {
+    return memory_.data() + (group % layout_.buffers()) * layout_.buffer_bytes() +
+           part * layout_.stride;
+  }
+  bool ends(uint64_t group) const { return group >= last_; }
+
+  // Writes what changes: the stamp, and the ends, which were spoiled after the last use.
+  void write_message(uint64_t group, uint32_t part) {
+    unsigned char* to = at(group, part);
+    const uint64_t seed = layout_.seed(group, part);
+    if (!layout_.stamped()) {
+      tools::fill_pattern(to, layout_.bytes, seed);
+      return;
+    }
+    const uint64_t stamp = Layout::stamp(group, part);
+    std::memcpy(to, &stamp, sizeof stamp);
+    const size_t body = layout_.bytes - kStampBytes;
+    const size_t piece = std::min(body, kGuardBytes);
+    const size_t tail = (body - piece) / 8 * 8;
+    tools::fill_pattern(to + kStampBytes, piece, seed);
+    tools::fill_pattern(to + kStampBytes + tail, body - tail, tools::pattern_from(seed, tail));
+  }
+
+  bool send_part() {
+    if (part_ == 0 && sent_ - completed_ >= layout_.buffers()) return false;
+    const auto part = static_cast<uint32_t>((part_ + sent_) % layout_.parts);
+    const size_t bytes = ends(sent_) ? 0 : layout_.bytes;
+    if (bytes > 0 && !written_) write_message(sent_, part);
+    written_ = true;  // until the plugin takes it
+    void* request = links_.send(comm_, at(sent_, part), bytes, kFirstTag + static_cast<int>(part),
+                                mhandle_);
+    if (request == nullptr) return false;
+    written_ = false;
+    requests_[(sent_ % layout_.buffers()) * layout_.parts + part_] = {request, part};
+    if (++part_ == layout_.parts) {
+      part_ = 0;
+      ++sent_;
+    }
+    return true;
+  }
+
+  bool test_oldest() {
+    if (completed_ == sent_ && done_parts_ == part_) return false;
+    const auto [request, part] =
+        requests_[(completed_ % layout_.buffers()) * layout_.parts + done_parts_];
+    int sizes[nccl::kMaxReceives + 1];
+    if (!links_.test(request, sizes)) return false;
+    const size_t piece = std::min(layout_.bytes, kGuardBytes);
+    tools::fill_guard(at(completed_, part), piece);
+    tools::fill_guard(at(completed_, part) + layout_.bytes - piece, piece);
+    if (++done_parts_ == layout_.parts) {
+      done_parts_ = 0;
+      ++completed_;
+    }
+    return true;
+  }
+
+  struct Sent {
+    void* request = nullptr;
+    uint32_t part = 0;
+  };
+  Rank& rank_;
+  Links& links_;
+  void* comm_;
+  Layout layout_;
+  std::vector<unsigned char> memory_;
+  std::vector<Sent> requests_;  // by buffer, in the order of sending
+  void* mhandle_ = nullptr;
+  uint64_t sent_ = 0, completed_ = 0;  // groups
+  uint32_t part_ = 0, done_parts_ = 0;  // within the group being sent, being completed
+  bool written_ = false;
+  uint64_t last_ = UINT64_MAX;  // groups from here on are the end
+};
+
+class Receiver {
+ public:
+  Receiver(Rank& rank, Links& links, size_t in)
+      : rank_(rank), links_(links), comm_(links.comm_in(in)), layout_(rank.options()),
+        memory_(layout_.window * layout_.buffer_bytes()), requests_(layout_.window) {
+    mhandle_ = links.register_memory(comm_, memory_.data(), memory_.size());
+  }
+
+  void run() {
+    Backoff backoff;
+    bool ending = false;
+    while (!ending || arrived_ < posted_) {
+      if (!ending && posted_ - arrived_ < layout_.window && post()) backoff.progressed();
+      int sizes[nccl::kMaxReceives + 1];
+      std::fill(std::begin(sizes), std::end(sizes), kUnwritten);
+      if (arrived_ < posted_ && links_.test(requests_[arrived_ % layout_.window], sizes)) {
+        backoff.progressed();
+        ending = received(sizes, ending);
+        ++arrived_;
+      }
+      backoff.pause(false);
+    }
+  }
+
+ private:
+  static constexpr int kUnwritten = -77777;
+
+  unsigned char* at(uint64_t group, uint32_t part) {
+    return memory_.data() + (group % layout_.window) * layout_.buffer_bytes() +
+           part * layout_.stride;
+  }
+
+  bool post() {
+    void* data[nccl::kMaxReceives];
+    size_t sizes[nccl::kMaxReceives];
+    int tags[nccl::kMaxReceives];
+    void* mhandles[nccl::kMaxReceives];
+    for (uint32_t part = 0; part < layout_.parts; ++part) {
+      data[part] = at(posted_, part);
+      sizes[part] = layout_.bytes + kGuardBytes;  // larger than what comes, as NCCL's are
+      tags[part] = kFirstTag + static_cast<int>(part);
+      mhandles[part] = mhandle_;
+      tools::fill_guard(at(posted_, part) + layout_.bytes, kGuardBytes);
+    }
+    void* request = links_.receive(comm_, static_cast<int>(layout_.parts), data, sizes, tags,
+                                   mhandles);
+    if (request == nullptr) return false;
+    requests_[posted_++ % layout_.window] = request;
+    return true;
+  }
+
+  [[noreturn]] void wrong(uint32_t part, const std::string& what) {
+    rank_.fail(tools::kDataWrong, fmt::format("message {} part {}: {}", arrived_, part, what));
+  }
+
+  // True from the first group of the end on.
+  bool received(const int* sizes, bool ending) {
+    if (sizes[layout_.parts] != kUnwritten) {
+      wrong(0, fmt::format("test wrote a size beyond the {} of the request", layout_.parts));
+    }
+    const bool end = ending || sizes[0] == 0;
+    const size_t expected = end ? 0 : layout_.bytes;
+    for (uint32_t part = 0; part < layout_.parts; ++part) {
+      if (static_cast<int64_t>(sizes[part]) != static_cast<int64_t>(expected)) {
+        wrong(part, fmt::format("wrong size: expected {}, test reported {}", expected,
+                                sizes[part] == kUnwritten ? "none" : fmt::format("{}", sizes[part])));
+      }
+      if (!end) check(part);
+    }
+    if (!end) rank_.data_arrived(layout_.bytes * layout_.parts, layout_.parts);
+    return end;
+  }
+
+  void check(uint32_t part) {
+    const unsigned char* data = at(arrived_, part);
+    const uint64_t seed = layout_.seed(arrived_, part);
+    size_t skip = 0;
+    if (layout_.stamped()) {
+      skip = kStampBytes;
+      uint64_t seen = 0;
+      std::memcpy(&seen, data, sizeof seen);
+      if (seen != Layout::stamp(arrived_, part)) wrong_stamp(part, seen ^ kStampKey);
+    }
+    if (tools::check_pattern(data + skip, layout_.bytes - skip, seed)) {
+      std::vector<tools::KnownMessage> known;
+      for (uint64_t group = arrived_ - std::min(arrived_, 4 * layout_.window);
+           group < arrived_ + layout_.window; ++group) {
+        for (uint32_t p = 0; p < layout_.parts; ++p) {
+          known.push_back({layout_.seed(group, p), layout_.bytes - skip,
+                           fmt::format("message {} part {}", group, p)});
+        }
+      }
+      wrong(part, tools::describe_wrong_bytes(data + skip, layout_.bytes - skip, seed,
+                                              fmt::format("its bytes from {} on", skip), known));
+    }
+    if (const auto beyond = tools::check_guard(data + layout_.bytes, kGuardBytes)) {
+      wrong(part, fmt::format("bytes past the received {} were overwritten: the first is {}",
+                              layout_.bytes, layout_.bytes + *beyond));
+    }
+  }
+
+  [[noreturn]] void wrong_stamp(uint32_t part, uint64_t seen) {
+    const uint64_t group = seen >> 8;
+    const uint64_t its_part = seen & 0xff;
+    if (its_part < layout_.parts && group < arrived_ + 2 * layout_.window) {
+      wrong(part, fmt::format("wrong bytes: here is message {} part {}", group, its_part));
+    }
+    wrong(part, fmt::format("wrong bytes: its first 8 (the stamp) are {:016x}, expected {:016x}",
+                            seen ^ kStampKey, Layout::stamp(arrived_, part)));
+  }
+
+  Rank& rank_;
+  Links& links_;
+  void* comm_;
+  Layout layout_;
+  std::vector<unsigned char> memory_;
+  std::vector<void*> requests_;
+  void* mhandle_ = nullptr;
+  uint64_t posted_ = 0, arrived_ = 0;  // groups
+};
+
+}  // namespace
+
+void plan_stream(const Options&, Plan& plan) { plan.ranks = 2; }
+
+void run_stream(Rank& rank) {
+  Links links(rank);
+  if (static_cast<int>(rank.options().parts) > links.properties().max_recvs) {
+    rank.fail(tools::kUsage, fmt::format("--parts {}: the plugin takes at most {} in one receive",
+                                         rank.options().parts, links.properties().max_recvs));
+  }
+  const bool sends = rank.index() == 0;
+  const size_t flow = sends ? links.add_out(kName) : links.add_in(kName);
+  links.establish();
+  if (sends) {
+    Sender sender(rank, links, flow);
+    rank.barrier(0, 0, [] {});
+    sender.run();
+    links.close();
+  } else {
+    Receiver receiver(rank, links, flow);
+    rank.barrier(0, 0, [] {});
+    receiver.run();
+    links.close();
+  }
+}
+
+}  // namespace weft::ncclnet
