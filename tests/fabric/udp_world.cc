@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two UDP fabrics on loopback: as on Ethernet, with unequal numbers of sockets, and with the
+// segments that loopback's own MTU allows.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/fabric/world.h"
+#include "transport/system/file_descriptor.h"
+#include "transport/udp/udp.h"
+#include "transport/udp/udp_address.h"
+
+namespace weft::contract {
+namespace {
+
+class UdpWorld final : public World {
+ public:
+  UdpWorld(int sockets_here, int sockets_there, uint32_t mtu)
+      : fabrics_{open(sockets_here, mtu), open(sockets_there, mtu)} {}
+
+  Fabric& fabric(int side) override { return *fabrics_[side == 0 ? 0 : 1]; }
+  Time now() override {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return {std::chrono::duration_cast<std::chrono::nanoseconds>(since).count()};
+  }
+  void pass_time() override { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
+
+  size_t throw_garbage(const LinkAddress& address, Random& random) override {
+    const auto to = udp::decode_address(address);
+    if (!to) throw std::runtime_error(to.status().words());
+    FileDescriptor stranger(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    size_t thrown = 0;
+    for (uint16_t port : to->ports) {
+      name.sin_port = htons(port);
+      // Sizes: nothing, a byte, around a header, whole, and more than any datagram of the fabric
+      // has.
+      for (uint64_t size : {0, 1, 15, 63, 64, 65, 1472, 1473, 9000, 65507}) {
+        std::vector<std::byte> bytes(size);
+        for (std::byte& b : bytes) b = static_cast<std::byte>(random.next());
+        // Nothing of it may look like the suite's own.
+        if (!bytes.empty()) bytes[0] = std::byte{0xff};
+        const auto* generic = reinterpret_cast<const sockaddr*>(&name);
+        thrown += ::sendto(stranger.get(), bytes.data(), size, 0, generic, sizeof name) >= 0;
+      }
+    }
+    return thrown;
+  }
+
+ private:
+  std::unique_ptr<Fabric> open(int sockets, uint32_t mtu) {
+    UdpConfig config;
+    config.address = {127, 0, 0, 1};
+    config.sockets = sockets;
+    config.mtu = mtu;
+    auto fabric = open_udp(config, memory_);
+    if (!fabric) throw std::runtime_error(fabric.status().words());
+    return std::move(*fabric);
+  }
+
+  HostMemory memory_;
+  std::unique_ptr<Fabric> fabrics_[2];
+};
+
+}  // namespace
+
+std::unique_ptr<World> make_udp(uint64_t) { return std::make_unique<UdpWorld>(8, 8, 1500); }
+std::unique_ptr<World> make_udp_uneven(uint64_t) { return std::make_unique<UdpWorld>(3, 8, 1500); }
+std::unique_ptr<World> make_udp_large(uint64_t) { return std::make_unique<UdpWorld>(4, 4, 65536); }
+
+}  // namespace weft::contract
