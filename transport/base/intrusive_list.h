@@ -40,8 +40,12 @@ class IntrusiveList {
   bool empty() const { return end_.next == &end_; }
   T* front() { return empty() ? nullptr : element(end_.next); }
 
+  // An item that is in the list already moves.
   void push_back(T& item) { insert_before(item, &end_); }
-  void push_front(T& item) { insert_before(item, end_.next); }
+  void push_front(T& item) {
+    static_cast<HookType&>(item).unlink();  // first: it may be the one to stand before
+    insert_before(item, end_.next);
+  }
 
   T* pop_front() {
     T* first = front();
@@ -57,6 +61,7 @@ class IntrusiveList {
   // Keeps the list sorted when most elements belong at the end.
   template <class Before>
   void insert_sorted(T& item, Before before) {
+    static_cast<HookType&>(item).unlink();
     Hook* at = &end_;
     while (at->previous != &end_ && before(item, *element(at->previous))) at = at->previous;
     insert_before(item, at);
