@@ -303,4 +303,21 @@ uint64_t Connection::segments_lost() const { return parts_->sender.ledger().lost
 uint64_t Connection::segments_retransmitted() const { return parts_->sender.ledger().retransmitted(); }
 Time Connection::last_heard() const { return parts_->liveness.last_heard(); }
 
+std::string Connection::describe(Time now) const {
+  const Parts& p = *parts_;
+  const auto in_us = [now](Time at) {
+    if (at == Time::never()) return std::string("never");
+    return at.ns == INT64_MIN ? std::string("now") : std::to_string((at - now).ns / 1000) + " us";
+  };
+  int dead = 0, killing = 0;
+  for (const Path& path : paths()) dead += path.dead, killing += path.killing;
+  return std::to_string(p.sender.open_messages()) + " sends and " + std::to_string(p.receiver.open_receives()) +
+         " receives open, " + std::to_string(p.sender.ledger().in_flight()) + " bytes in flight, " +
+         std::to_string(paths().size()) + " paths (" + std::to_string(dead) + " dead, " +
+         std::to_string(killing) + " ending), heard " + in_us(p.liveness.last_heard()) + ", loss timer " +
+         in_us(p.sender.ledger().deadline()) + ", repeat " + in_us(p.repeat_at) + ", ack " +
+         in_us(p.receiver.ack_deadline()) + ", liveness " + in_us(p.liveness.deadline()) +
+         (p.control_due(now) ? ", control due" : "") + (p.failed ? ", failed" : "");
+}
+
 }  // namespace weft

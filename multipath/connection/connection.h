@@ -24,6 +24,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "multipath/connection/types.h"
@@ -102,6 +103,8 @@ class Connection {
   uint64_t segments_lost() const;
   uint64_t segments_retransmitted() const;
   Time last_heard() const;
+  // What it waits for, in words: for the log line of a hang and for a test that failed.
+  std::string describe(Time now) const;
 
  private:
   struct Parts;

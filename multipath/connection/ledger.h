@@ -5,8 +5,8 @@
 // copies are dead, and when to ask. A copy's life: posted -> settled as arrived, or condemned (it can no longer
 // arrive) -> buried (its segment goes into repair). What condemns follows from the fabric's offloads:
 //
-//   datagram                  three later packets of its path arrived, or one sent later on any path did and this
-//                             copy is overdue (RACK, RFC 8985): being wrong costs a duplicate, which is discarded
+//   datagram                  it is older than an RTT and three later packets of its path arrived, or one sent later
+//                             on any path did and it is overdue (RACK, RFC 8985): being wrong costs a duplicate
 //   places, ordered, lossy    something posted later on the same path has arrived, and the copy is older than
 //                             the largest recent RTT of that path
 //   places, otherwise         nothing but a kill; a copy missing for four time-outs demands one

@@ -30,11 +30,16 @@ void Ledger::set_deadline(Path& path, Time at) {
 
 // Whether the datagram carrying this copy must be taken for lost; asks for a later look when it is only suspect.
 bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time now) {
-  if (number + kReorderPackets <= path.largest_arrived) return true;
-  if (copy.sent >= newest_arrived_sent_) return false;
   const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
-  const Duration window = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
-  const Time due = copy.sent + std::max(newest_arrived_rtt_, rtt.smoothed()) + window;
+  Time due;
+  if (number + kReorderPackets <= path.largest_arrived) {
+    due = copy.sent + rtt.smoothed() + rtt.variation();  // a path that jitters is not one that loses
+  } else if (copy.sent < newest_arrived_sent_) {
+    const Duration window = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
+    due = copy.sent + std::max(newest_arrived_rtt_, rtt.smoothed()) + window;
+  } else {
+    return false;
+  }
   if (due <= now) return true;
   loss_deadline_ = earlier(loss_deadline_, due);
   return false;

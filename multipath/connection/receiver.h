@@ -133,6 +133,7 @@ class Receiver {
   bool poll_event(Event* event);
 
   bool quiet() const { return !ack_now_ && owed_ == 0 && finishing_.empty(); }
+  uint32_t open_receives() const { return open_receives_; }
   bool expects() const { return open_receives_ > 0; }
   void add_last_word(std::vector<wire::FlowState>* out) const;
 

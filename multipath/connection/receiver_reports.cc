@@ -52,7 +52,7 @@ void Receiver::on_record(Time now, const wire::Record& record) {
   ReceiveFlow* f = flow(record.flow);
   if (!f || record.slot >= wire::kImmediateSlots) return;
   PartState* p = open_part(*f, record.number, record.part);
-  acknowledge_again(now, *f, record.number, record.part);  // an ack that names the message confirms the record
+  acknowledge_again(now, *f, record.number, record.part);  // an ack of a sized message confirms the record
   if (!p || !size_part(*p, record.size, record.segment_bytes)) return;
   if (slots_.empty()) slots_.resize(wire::kImmediateSlots);
   Slot& slot = slots_[record.slot];
@@ -136,6 +136,7 @@ bool Receiver::compose_acks(Time now, wire::ControlWriter& out) {
       ack.flow = p->receive->flow->id;
       ack.number = p->receive->number;
       ack.part = p->index;
+      ack.sized = p->sized;
       ack.base = static_cast<uint32_t>(p->arrived.base());
       ack.latest = p->latest;
       ack.hold_ns = hold_of(now, p->latest_at);

@@ -96,6 +96,7 @@ class Sender {
   Ledger& ledger() { return ledger_; }
   const Ledger& ledger() const { return ledger_; }
   bool idle() const { return messages_.in_use() == 0; }
+  uint32_t open_messages() const { return open_messages_; }
   bool wants_peer() const { return open_messages_ > 0; }
   void add_last_word(std::vector<wire::FlowState>* out) const;
 

@@ -58,6 +58,11 @@ void Sender::on_message_ack(const Report& report, const wire::MessageAck& ack) {
   SendFlow::Granted* g = f ? f->find(ack.number) : nullptr;
   SendMessage* m = g ? g->message[ack.part] : nullptr;
   if (!m) return;
+  if (!m->is_short() && !ack.sized) {
+    // What landed before the record is not in this report, so it is no state to repair from.
+    if (!m->recorded) records_.push_back(*m);
+    return;
+  }
   if (!m->recorded) {
     m->recorded = true;
     --unrecorded_;

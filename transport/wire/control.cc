@@ -163,7 +163,9 @@ bool ControlWriter::add(const MessageAck& s) {
   return statement(Type::kMessageAck, s.words, [&](Writer& w) {
     w.put<uint32_t>(s.flow);
     w.put<uint32_t>(s.number);
-    w.put<uint32_t>(s.part);
+    w.put<uint8_t>(s.part);
+    w.put<uint8_t>(s.sized ? 1 : 0);
+    w.put<uint16_t>(0);
     w.put<uint32_t>(s.base);
     w.put<uint32_t>(s.latest);
     w.put<uint32_t>(s.hold_ns);
@@ -174,7 +176,9 @@ bool ControlWriter::add(const MessageAck& s) {
 bool decode(Reader& r, uint8_t count, MessageAck* out) {
   out->flow = r.get<uint32_t>();
   out->number = r.get<uint32_t>();
-  out->part = r.get<uint32_t>();
+  out->part = r.get<uint8_t>();
+  out->sized = r.get<uint8_t>() != 0;
+  r.skip(2);
   out->base = r.get<uint32_t>();
   out->latest = r.get<uint32_t>();
   out->hold_ns = r.get<uint32_t>();

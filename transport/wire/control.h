@@ -20,7 +20,8 @@
 //   6 path ack      ->     path u16, reserved u16, epoch u32, largest u64, hold ns u32, marks u32, bits u64 x count
 //                          bit k of the words: packet largest + 1 - 64 x count + k arrived. Placing fabrics: no words, and
 //                          largest is the sequence of the last probe that arrived in this epoch
-//   7 message ack   R->S   flow u32, number u32, part u32, base u32, latest u32, hold ns u32, bits u64 x count
+//   7 message ack   R->S   flow u32, number u32, part u8, sized u8, reserved u16, base u32, latest u32, hold ns u32,
+//                          bits u64 x count; sized: the message's record, or a segment that says as much, is known;
 //                          all segments below base arrived; bit k: segment base + k arrived; latest came last, hold ago
 //   8 flow ack      R->S   flow u32, below u32                                every message below this number is complete
 //   9 query         S->R   flow u32, number u32, part u32                     say what you have of it
@@ -93,7 +94,9 @@ struct PathAck {
   std::array<uint64_t, kMaxAckWords> bits{};
 };
 struct MessageAck {
-  uint32_t flow = 0, number = 0, part = 0;
+  uint32_t flow = 0, number = 0;
+  uint8_t part = 0;
+  bool sized = false;
   uint32_t base = 0, latest = 0, hold_ns = 0;
   uint8_t words = 0;
   std::array<uint64_t, kMaxAckWords> bits{};
