@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/system/config.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <optional>
 #include <utility>
 
 #include "transport/system/config_builder.h"
+#include "transport/system/phrase.h"
 
 namespace weft {
 namespace {
@@ -94,7 +93,7 @@ const SettingInfo* find_setting(std::string_view name) {
 
 std::string known_names() {
   std::string names;
-  for (const SettingInfo& info : kSettings) names += fmt::format(" {}", info.name);
+  for (const SettingInfo& info : kSettings) names += phrase(" {}", info.name);
   return names;
 }
 
@@ -104,17 +103,17 @@ std::span<const SettingInfo, kSettingCount> all_settings() { return kSettings; }
 
 std::string SettingInfo::allowed() const {
   switch (kind) {
-    case Kind::kText: return fmt::format("any text of at most {} bytes", kMaxValueBytes);
+    case Kind::kText: return phrase("any text of at most {} bytes", kMaxValueBytes);
     case Kind::kChoice: {
       std::string words;
       for (const char c : std::string_view(choices)) words += c == '|' ? ", " : std::string(1, c);
       return words.find(',') == std::string::npos ? words : "one of " + words;
     }
-    case Kind::kDecimal: return fmt::format("a number from {} to {}", min, max);
+    case Kind::kDecimal: return phrase("a number from {} to {}", min, max);
     case Kind::kWhole: break;
   }
-  std::string words = fmt::format("a whole number from {:.0f} to {:.0f}", min, max);
-  if (multiple > 1) words += fmt::format(", a multiple of {}", multiple);
+  std::string words = phrase("a whole number from {:.0f} to {:.0f}", min, max);
+  if (multiple > 1) words += phrase(", a multiple of {}", multiple);
   return words;
 }
 
@@ -124,8 +123,8 @@ void ConfigBuilder::offer(std::string_view name, std::string_view value, Origin 
   if (info == nullptr) {
     const bool ours = name.substr(0, 5) == "WEFT_" && name.substr(0, 10) != "WEFT_TEST_";
     if (ours || origin != Origin::kEnvironment) {
-      warn(fmt::format("{} (from {}) is not a setting of Weft and does nothing; there are:{}", name,
-                       where, known_names()));
+      warn(phrase("{} (from {}) is not a setting of Weft and does nothing; there are:{}", name,
+                  where, known_names()));
     }
     return;
   }
@@ -160,7 +159,7 @@ std::string ConfigBuilder::parse(const SettingInfo& info, Config::Value& value) 
   const std::optional<int64_t> number = to_number<int64_t>(text);
   if (!number) return "is not a whole number";
   if (!in_range(info, static_cast<double>(*number))) return "is out of range";
-  if (*number % info.multiple != 0) return fmt::format("is no multiple of {}", info.multiple);
+  if (*number % info.multiple != 0) return phrase("is no multiple of {}", info.multiple);
   value.whole = *number;
   return "";
 }
@@ -173,13 +172,15 @@ Result<Config> ConfigBuilder::finish() {
       value.where = "the default";
     }
     if (const std::string wrong = parse(info, value); !wrong.empty()) {
-      errors_.push_back(fmt::format("{}={} (from {}) {}: allowed is {} ({})", info.name,
-                                    std::string_view(value.text).substr(0, 64), value.where, wrong,
-                                    info.allowed(), info.help));
+      errors_.push_back(phrase("{}={} (from {}) {}: allowed is {} ({})", info.name,
+                               std::string_view(value.text).substr(0, 64), value.where, wrong,
+                               info.allowed(), info.help));
     }
   }
   if (!errors_.empty()) {
-    return Status(Code::kInvalidArgument, fmt::format("{}", fmt::join(errors_, "; ")));
+    std::string all;
+    for (const std::string& error : errors_) all += (all.empty() ? "" : "; ") + error;
+    return Status(Code::kInvalidArgument, std::move(all));
   }
   return std::move(config_);
 }

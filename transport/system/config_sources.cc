@@ -3,7 +3,6 @@
 // Where raw settings come from: the environment and two files, each bounded and checked before use.
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "transport/system/config.h"
 #include "transport/system/config_builder.h"
 #include "transport/system/file_descriptor.h"
+#include "transport/system/phrase.h"
 
 namespace weft {
 namespace {
@@ -48,7 +48,7 @@ Result<std::string> read_file(const std::string& path) {
     length += static_cast<std::size_t>(got);
   }
   if (length > kMaxFileBytes) {
-    return Status(Code::kUnavailable, fmt::format("larger than {} bytes", kMaxFileBytes));
+    return Status(Code::kUnavailable, phrase("larger than {} bytes", kMaxFileBytes));
   }
   content.resize(length);
   return content;
@@ -60,7 +60,7 @@ void offer_path(ConfigBuilder& builder, const std::string& path, Origin origin) 
   if (content.ok()) {
     builder.offer_file(*content, path, origin);
   } else if (!content.status().words().empty()) {
-    builder.warn(fmt::format("{} is ignored: {}", path, content.status().words()));
+    builder.warn(phrase("{} is ignored: {}", path, content.status().words()));
   }
 }
 
@@ -97,12 +97,12 @@ void ConfigBuilder::offer_file(std::string_view content, std::string_view path, 
     if (line.empty() || line.front() == '#') continue;
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) {
-      errors_.push_back(fmt::format("{}:{}: '{}' is neither NAME=VALUE nor a # comment", path,
-                                    number, line.substr(0, 64)));
+      errors_.push_back(phrase("{}:{}: '{}' is neither NAME=VALUE nor a # comment", path, number,
+                               line.substr(0, 64)));
       continue;
     }
     offer(trim(line.substr(0, equals)), trim(line.substr(equals + 1)), origin,
-          fmt::format("{}:{}", path, number));
+          phrase("{}:{}", path, number));
   }
 }
 
