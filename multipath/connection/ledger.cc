@@ -124,6 +124,7 @@ void Ledger::settle(Path&, Copy& copy) {
 
 void Ledger::arrive(Path& path, uint64_t number, const Report& report) {
   Copy& copy = path.copies.at(number);
+  if (copy.suspect) path.ordered = false;
   if (number > path.largest_arrived) {
     path.largest_arrived = number;
     path.arrival_stamp = report.stamp;

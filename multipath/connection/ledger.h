@@ -8,7 +8,7 @@
 //   datagram                  it is older than an RTT and three later packets of its path arrived, or one sent later
 //                             on any path did and it is overdue (RACK, RFC 8985): being wrong costs a duplicate
 //   places, ordered, lossy    something posted later on the same path has arrived, and the copy is older than
-//                             the largest recent RTT of that path
+//                             the largest recent RTT of that path; a path that is seen to reorder is ordered no more
 //   places, otherwise         nothing but a kill; a copy missing for four time-outs demands one
 //   places                    both ends have killed the queue pair that carried it (path_kill)
 //

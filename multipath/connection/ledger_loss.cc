@@ -63,13 +63,15 @@ bool Ledger::condemn(Path& path, uint64_t number, Copy& copy, Time now) {
     if (!overdue(path, number, copy, now)) return false;
     copy.death_stamp = 0;
   } else {
-    if (!config_.offloads.ordered_path || config_.offloads.reliable) {
+    if (!config_.offloads.ordered_path || !path.ordered || config_.offloads.reliable) {
       demand_kill_if_stuck(path, copy, now);
       return false;
     }
     if (number >= path.largest_arrived || copy.epoch != path.epoch) return false;
     const Time due = copy.sent + path.rtt.recent_maximum();
     if (due > now) {
+      const SendMessage* message = copy.probe ? nullptr : find(copy);
+      copy.suspect = message && message->state_stamp >= path.arrival_stamp;
       loss_deadline_ = earlier(loss_deadline_, due);
       return false;
     }

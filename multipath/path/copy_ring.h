@@ -25,6 +25,7 @@ struct Copy {
   uint32_t epoch = 0;               // of the path, placing fabrics
   bool settled = true;              // arrived, dead and buried, or never sent
   bool condemned = false;           // cannot arrive any more; a repair waits for the message's state at death_stamp
+  bool suspect = false;             // a younger one arrived before it; should it arrive yet, order is lost
   bool source_in_use = false;       // the fabric may still read the source
   bool probe = false;               // carries nothing
   bool repair = false;              // not the segment's first copy

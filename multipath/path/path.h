@@ -34,6 +34,7 @@ struct Path {
   uint64_t largest_arrived = 0;
   uint64_t arrival_stamp = 0;
 
+  bool ordered = true;        // until an older copy arrives behind a younger one: then never again
   bool dead = false;
   bool probe_wanted = false;
   int timeouts = 0;           // in a row, without any arrival
