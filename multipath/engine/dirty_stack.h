@@ -13,7 +13,9 @@
 
 namespace weft {
 
+inline namespace application {
 class Flow;
+}
 
 class DirtyStack {
  public:

@@ -25,16 +25,16 @@ Answer SendFlow::send(const std::byte* data, uint64_t bytes, int32_t tag,
       lane->grants.pop();
     }
   }
+  Request* taken = lane ? requests_.take() : nullptr;  // first: a match cannot be taken back
+  if (lane && !taken) return Answer::kAgain;
   Matcher::Match match;
-  const bool room = requests_.available() > 0;  // first: a match cannot be taken back
-  const auto matched =
-      lane && room ? lane->matcher.match(tag, bytes, &match) : Matcher::Answer::kNotYet;
-  if (matched == Matcher::Answer::kTooLarge) return Answer::kInvalid;
-  if (matched == Matcher::Answer::kNotYet) {
-    if (room) refused_.store(true, std::memory_order_relaxed);
+  const auto matched = lane ? lane->matcher.match(tag, bytes, &match) : Matcher::Answer::kNotYet;
+  if (!taken || matched != Matcher::Answer::kMatched) {
+    if (taken) requests_.release(*taken);
+    if (matched == Matcher::Answer::kTooLarge) return Answer::kInvalid;
+    refused_.store(true, std::memory_order_relaxed);
     return Answer::kAgain;
   }
-  Request* taken = requests_.take();
   taken->state.store(Request::State::kPending, std::memory_order_relaxed);
   taken->flow = this;
   taken->parts = 1;

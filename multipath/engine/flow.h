@@ -36,6 +36,9 @@ namespace weft {
 class Engine;
 struct Member;  // a connection as the engine knows it
 
+// A connection has flows of its own inside (connection/sender.h, receiver.h), and calls them the same.
+inline namespace application {
+
 inline constexpr size_t kMaxSendRequests = 256;
 inline constexpr size_t kMaxReceiveRequests = kMaxReceives;
 
@@ -92,8 +95,8 @@ class Flow {
   virtual void release(Request& request) = 0;
 
  protected:
-  friend class Engine;
-  friend class DirtyStack;
+  friend Engine;
+  friend DirtyStack;
   // Engine's: carry out the commands that wait in the ring.
   virtual void drain(Engine& engine) = 0;
 
@@ -128,7 +131,7 @@ class SendFlow final : public Flow {
   bool take_refused() { return refused_.exchange(false, std::memory_order_relaxed); }
 
  private:
-  friend class Engine;
+  friend Engine;
   struct Lane {
     SpscRing<wire::Grant, kMaxReceives> grants;          // engine -> application
     SpscRing<MatchedSend, kMaxSendRequests> commands;    // application -> engine
@@ -163,7 +166,7 @@ class ReceiveFlow final : public Flow {
   }
 
  private:
-  friend class Engine;
+  friend Engine;
   struct Command {
     Request* request = nullptr;
     std::array<ReceivePart, wire::kMaxParts> part{};
@@ -176,4 +179,5 @@ class ReceiveFlow final : public Flow {
   uint32_t parts_out_ = 0;
 };
 
+}  // namespace application
 }  // namespace weft
