@@ -36,9 +36,6 @@ namespace weft {
 class Engine;
 struct Member;  // a connection as the engine knows it
 
-// A connection has flows of its own inside (connection/sender.h, receiver.h), and calls them the same.
-inline namespace application {
-
 inline constexpr size_t kMaxSendRequests = 256;
 inline constexpr size_t kMaxReceiveRequests = kMaxReceives;
 
@@ -65,6 +62,7 @@ struct Request : Hook {
   Failure failure = Failure::kNone;               // when kFailed
   std::array<uint64_t, wire::kMaxParts> sizes{};  // when kDone: bytes of each part
   class Flow* flow = nullptr;
+  void* user = nullptr;  // the application's own, who alone looks at it
   uint32_t pool_index = 0;
   uint32_t pool_generation = 0;
 };
@@ -179,5 +177,4 @@ class ReceiveFlow final : public Flow {
   uint32_t parts_out_ = 0;
 };
 
-}  // namespace application
 }  // namespace weft

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Version 11 of NCCL's interface over plugin/net.h: structs are converted here, everything else is there.
+//
+// The table is the only symbol that the plugin shows. Functions that a version may leave out and that
+// we have no use for are null: getDeviceMr and irecvConsumed are for devices that a GPU drives,
+// makeVDevice for merging NICs.
+#include "plugin/guard.h"
+#include "plugin/nccl/net_v11.h"
+#include "plugin/net.h"
+
+namespace weft::plugin {
+namespace {
+
+using nccl::DeviceHandleV11;
+using nccl::NetV11;
+
+nccl::Result init_v11(void** context, uint64_t, nccl::CommConfigV11* config, nccl::Logger logger,
+                      nccl::ProfilerCallback) {
+  const int undefined = nccl::kTrafficClassUndefined;
+  return init(context, config != nullptr ? config->traffic_class : undefined, logger);
+}
+
+nccl::Result get_properties_v11(int device, nccl::PropertiesV11* to) {
+  if (to == nullptr) return get_properties(device, nullptr);
+  Properties from;
+  const nccl::Result result = get_properties(device, &from);
+  if (result != nccl::kSuccess) return result;
+  *to = {};
+  to->name = const_cast<char*>(from.name);
+  to->pci_path = const_cast<char*>(from.pci_path);
+  to->guid = from.guid;
+  to->ptr_support = from.pointer_types;
+  to->reg_is_global = from.registration_is_global;
+  to->force_flush = from.force_flush;
+  to->speed_mbps = from.speed_mbps;
+  to->port = from.port;
+  to->latency_us = from.latency_us;
+  to->max_comms = from.max_comms;
+  to->max_recvs = from.max_receives;
+  to->device_type = nccl::kDeviceHost;
+  to->device_version = 0;
+  to->vdevice.count = 1;
+  to->vdevice.devices[0] = device;
+  to->max_p2p_bytes = from.max_p2p_bytes;
+  to->max_coll_bytes = from.max_collective_bytes;
+  to->max_multi_request_size = from.max_multi_request_size;
+  return nccl::kSuccess;
+}
+
+// A device handle is for devices that the GPU drives: null.
+nccl::Result connect_v11(void* context, int device, void* handle, void** send_comm,
+                         DeviceHandleV11** device_handle) {
+  if (device_handle != nullptr) *device_handle = nullptr;
+  return connect(context, device, handle, send_comm);
+}
+
+nccl::Result accept_v11(void* listen_comm, void** receive_comm, DeviceHandleV11** device_handle) {
+  if (device_handle != nullptr) *device_handle = nullptr;
+  return accept(listen_comm, receive_comm);
+}
+
+nccl::Result isend_v11(void* send_comm, void* data, size_t size, int tag, void* mhandle, void*,
+                       void** request) {
+  return isend(send_comm, data, size, tag, mhandle, request);
+}
+
+nccl::Result irecv_v11(void* receive_comm, int count, void** data, size_t* sizes, int* tags,
+                       void** mhandles, void**, void** request) {
+  return irecv(receive_comm, count, data, sizes, tags, mhandles, request);
+}
+
+NetAttributes::Side side_of(const nccl::CommAttrV11& from) {
+  return {from.max_concurrent_peers, from.min_concurrent_peers, from.max_flows_per_peer,
+          from.min_flows_per_peer};
+}
+
+nccl::Result set_net_attr_v11(void* context, nccl::NetAttrV11* from) {
+  if (from == nullptr) return refuse("setNetAttr", "no attributes");
+  return set_attributes(context, {side_of(from->send), side_of(from->recv), from->op, from->algo,
+                                  from->proto});
+}
+
+}  // namespace
+}  // namespace weft::plugin
+
+extern "C" __attribute__((visibility("default"))) const weft::nccl::NetV11 ncclNetPlugin_v11 = {
+    .name = weft::plugin::kNetName,
+    .init = weft::plugin::init_v11,
+    .devices = weft::plugin::devices,
+    .get_properties = weft::plugin::get_properties_v11,
+    .listen = weft::plugin::listen,
+    .connect = weft::plugin::connect_v11,
+    .accept = weft::plugin::accept_v11,
+    .reg_mr = weft::plugin::register_memory,
+    .reg_mr_dma_buf = weft::plugin::register_dma_buf,
+    .dereg_mr = weft::plugin::deregister_memory,
+    .isend = weft::plugin::isend_v11,
+    .irecv = weft::plugin::irecv_v11,
+    .iflush = weft::plugin::iflush,
+    .test = weft::plugin::test,
+    .close_send = weft::plugin::close_send,
+    .close_recv = weft::plugin::close_receive,
+    .close_listen = weft::plugin::close_listen,
+    .get_device_mr = nullptr,
+    .irecv_consumed = nullptr,
+    .make_vdevice = nullptr,
+    .finalize = weft::plugin::finalize,
+    .set_net_attr = weft::plugin::set_net_attr_v11,
+};
