@@ -175,8 +175,9 @@ TEST(SendBatch, IcmpErrorsStopNothing) {
   const auto outcome = batch.flush(net.sender.get(), net.counters);
   EXPECT_EQ(outcome.datagrams, 8u);
   EXPECT_FALSE(outcome.no_room);
-  EXPECT_EQ(net.counters.sent + net.counters.send_errors, 8u);
-  EXPECT_GT(net.counters.sent, 0u);
+  EXPECT_GT(net.counters.send_calls, 2u) << "no error came: this test proves nothing";
+  EXPECT_EQ(net.counters.sent, 8u);
+  EXPECT_EQ(net.counters.send_errors, 0u);
 }
 
 TEST(SendBatch, ADeadSocketLosesEverythingAndEnds) {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <vector>
 
@@ -38,14 +39,18 @@ inline void send_to(int socket, const Bytes& bytes, const sockaddr_in& to) {
   if (sent != static_cast<ssize_t>(bytes.size())) throw std::runtime_error("sendto failed");
 }
 
-// Everything that waits in a socket, a datagram an element.
-inline std::vector<Bytes> drain(int socket) {
+// Everything that waits in a socket, a datagram an element; and from which ports, if asked.
+inline std::vector<Bytes> drain(int socket, std::vector<uint16_t>* ports = nullptr) {
   std::vector<Bytes> out;
   Bytes room(65536);
   for (;;) {
-    const ssize_t got = ::recv(socket, room.data(), room.size(), MSG_DONTWAIT);
+    sockaddr_in from{};
+    socklen_t length = sizeof from;
+    const ssize_t got = ::recvfrom(socket, room.data(), room.size(), MSG_DONTWAIT,
+                                   reinterpret_cast<sockaddr*>(&from), &length);
     if (got < 0) return out;
     out.emplace_back(room.begin(), room.begin() + got);
+    if (ports) ports->push_back(ntohs(from.sin_port));
   }
 }
 

@@ -64,7 +64,7 @@ TEST_F(UdpFabricTest, AFloodOnOneSocketStarvesNoOther) {
   ASSERT_EQ(a.fabric->post({}, flood), flood.size());
   const SegmentPost other = segment(1, 2);
   ASSERT_EQ(a.fabric->post({}, {&other, 1}), 1u);
-  for (int polls = 0; polls < 2; ++polls) EXPECT_EQ(b.fabric->poll({}, 20, sink), 20u);
+  EXPECT_EQ(b.fabric->poll({}, 20, sink), 20u);
   EXPECT_EQ(sink.seen[2], 1u);
 }
 
@@ -73,29 +73,55 @@ TEST_F(UdpFabricTest, ALinkHasAPathForEachPortOfTheSideWithMore) {
   EXPECT_EQ(b.fabric->paths(b.link), 5);
 }
 
-TEST_F(UdpFabricTest, PathsThatShareASocketAreSentToTheirOwnPorts) {
-  // Local sockets 0, 1, 2, 0, 1 of a; ports 0 to 4 of a plain receiver.
-  std::vector<FileDescriptor> ports;
-  udp::UdpAddress plain{{127, 0, 0, 1}, {}};
-  for (int i = 0; i < 5; ++i) {
-    sockaddr_in name;
-    ports.push_back(udp::testing::udp_socket(&name));
-    plain.ports.push_back(ntohs(name.sin_port));
+// Ports that a link of `end` is connected to, with nobody but the test behind them.
+struct PlainPeer {
+  PlainPeer(End& end, int count) {
+    udp::UdpAddress plain{{127, 0, 0, 1}, {}};
+    for (int i = 0; i < count; ++i) {
+      sockaddr_in name;
+      ports.push_back(udp::testing::udp_socket(&name));
+      plain.ports.push_back(ntohs(name.sin_port));
+    }
+    LinkAddress ours;
+    link = *end.fabric->create_link(&ours);
+    EXPECT_TRUE(end.fabric->connect_link(link, encode_address(plain)));
   }
-  LinkAddress ours;
-  const LinkId link = *a.fabric->create_link(&ours);
-  ASSERT_TRUE(a.fabric->connect_link(link, encode_address(plain)));
+  std::vector<FileDescriptor> ports;
+  LinkId link = 0;
+};
+
+TEST_F(UdpFabricTest, APathIsItsPairOfPorts) {
+  // Local sockets 0, 1, 2, 0, 1 of a; remote ports 0 to 4.
+  PlainPeer peer(a, 5);
   std::vector<SegmentPost> posts;
   for (PathIndex p : {0, 3, 0, 3, 1, 4, 2, 2}) {
     posts.push_back(segment(p, static_cast<uint8_t>(p)));
-    posts.back().link = link;
+    posts.back().link = peer.link;
   }
   ASSERT_EQ(a.fabric->post({}, posts), posts.size());
-  for (size_t p = 0; p < ports.size(); ++p) {
-    const auto got = udp::testing::drain(ports[p].get());
+  const auto ours = udp::decode_address(a.address);
+  for (size_t p = 0; p < peer.ports.size(); ++p) {
+    std::vector<uint16_t> from;
+    const auto got = udp::testing::drain(peer.ports[p].get(), &from);
     EXPECT_EQ(got.size(), p == 0 || p == 3 || p == 2 ? 2u : 1u) << "path " << p;
     for (const Bytes& d : got) EXPECT_EQ(d, Bytes(64, static_cast<std::byte>(p)));
+    for (uint16_t port : from) EXPECT_EQ(port, ours->ports[p % 3]) << "path " << p;
   }
+}
+
+TEST_F(UdpFabricTest, TheSamePathOfAnotherLinkIsAnotherPath) {
+  PlainPeer one(a, 1);
+  PlainPeer two(a, 1);
+  std::vector<SegmentPost> posts(4, segment(0, 1));
+  for (size_t i = 0; i < posts.size(); ++i) posts[i].link = i % 2 == 0 ? one.link : two.link;
+  ASSERT_EQ(a.fabric->post({}, posts), posts.size());
+  EXPECT_EQ(udp::testing::drain(one.ports[0].get()).size(), 2u);
+  EXPECT_EQ(udp::testing::drain(two.ports[0].get()).size(), 2u);
+}
+
+TEST_F(UdpFabricTest, ALinkThatWasNeverMadeCannotBeConnected) {
+  EXPECT_EQ(a.fabric->connect_link(a.link + 1, b.address).code(), Code::kInvalidArgument);
+  EXPECT_EQ(a.fabric->paths(a.link + 1), 0);
 }
 
 TEST_F(UdpFabricTest, PostsThatGoNowhereAreLostAndNeverStuck) {
