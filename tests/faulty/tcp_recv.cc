@@ -148,10 +148,10 @@ void progress_recv(Comm& comm) {
       Request* request = target(comm);
       if (request == nullptr) break;
       mislead(comm, *request, comm.header);
-      if (request->complete) break;  // kEarly
     }
     Request* request = target(comm);
     if (request == nullptr) break;
+    if (has(Fault::kEarly) && request->complete && !request->reported) break;
     const uint64_t left = comm.header.size - comm.payload_read;
     if (left > 0) {
       const size_t got = read_some(

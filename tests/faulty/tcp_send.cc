@@ -103,7 +103,7 @@ void progress_send(Comm& comm) {
   read_records(comm);
   while (!comm.dead && comm.first_unwritten < comm.next) {
     Request& request = comm.requests[comm.first_unwritten % kDepth];
-    if (has(Fault::kLateRead) && request.shifted) return;  // held back until it is reported
+    if (has(Fault::kLateRead) && request.held) return;
     if (!write_message(comm, request)) return;
     ++comm.first_unwritten;
   }
@@ -147,7 +147,7 @@ Result isend(void* send_comm, void* data, size_t size, int tag, void* mhandle, v
   }
   if (has(Fault::kLateRead) && armed() && size >= 4096) {
     strike();
-    mine.shifted = true;
+    mine.held = true;
   }
   *request = &mine;
   progress_send(comm);

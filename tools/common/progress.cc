@@ -21,7 +21,7 @@ constexpr int kBarColumns = 24;
 
 std::string bar(double part) {
   const int full = static_cast<int>(std::clamp(part, 0.0, 1.0) * kBarColumns);
-  return "[" + std::string(full, '#') + std::string(kBarColumns - full, '.') + "] ";
+  return fmt::format("[{:.<{}}] ", std::string(static_cast<size_t>(full), '#'), kBarColumns);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ enum class Doing : uint32_t { kNotStarted, kRunning, kWaitingForLine, kPolling, 
 
 struct alignas(64) ThreadSlot {
   std::atomic<uint32_t> line;      // of the trace, from 1; 0 where there is no trace
+  std::atomic<uint32_t> number;    // of the thread, in the trace
   std::atomic<Doing> doing;
   std::atomic<uint32_t> awaited;   // kWaitingForLine: the line of another thread
   std::atomic<Call> inside;        // the plugin call it is inside of
@@ -30,6 +31,9 @@ struct Board {
   std::atomic<int64_t> first_data_ns;  // first isend or irecv; 0: none yet
   std::atomic<int64_t> last_data_ns;   // last completion
   std::atomic<uint64_t> messages;
+  // Of the modes that make their own traffic (links.h).
+  std::atomic<uint64_t> connections, connected;
+  std::atomic<uint64_t> receives, receives_done, sends, sends_done;
   ThreadSlot threads[kMaxThreads];
 };
 

@@ -51,6 +51,17 @@ struct RankProcess {
   const Board& board() const { return *static_cast<const Board*>(board_memory.data()); }
 };
 
+// Where a rank is that makes its own traffic.
+std::string counts_of(const Board& board) {
+  if (board.connected < board.connections) {
+    return fmt::format(" connecting ({} of {} are up)", board.connected.load(),
+                       board.connections.load());
+  }
+  return fmt::format(" {} of {} posted receives done, {} of {} accepted sends done",
+                     board.receives_done.load(), board.receives.load(), board.sends_done.load(),
+                     board.sends.load());
+}
+
 class Launcher {
  public:
   Launcher(const Options& options, const std::vector<std::string>& words, const Plan& plan)
@@ -228,12 +239,12 @@ std::string Launcher::state_of(uint32_t index) const {
       waiting += fmt::format("{}{}, waiting for line {}", waiting.empty() ? "" : "; ", text,
                              slot.awaited.load(std::memory_order_relaxed));
     } else {
-      if (text.empty()) text = "running";
+      if (text.empty() || plan_.describe_line == nullptr) text += counts_of(ranks_[index]->board());
       busy += fmt::format("{}{}", busy.empty() ? "" : "; ", text);
     }
   }
   if (busy.empty()) busy = waiting.empty() ? "starting" : waiting;
-  return fmt::format("rank {} at {}", index, busy);
+  return fmt::format("rank {}: {}", index, busy);
 }
 
 void Launcher::look_for_ended() {

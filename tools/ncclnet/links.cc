@@ -66,12 +66,14 @@ bool Links::try_accept(Flow& flow) {
 
 void Links::establish() {
   Rank::slot().doing.store(Doing::kPolling, std::memory_order_relaxed);
+  rank_.board().connections.store(in_.size() + out_.size(), std::memory_order_relaxed);
   Backoff backoff;
   for (;;) {
-    bool all = true;
-    for (Flow& flow : out_) all = try_connect(flow) && all;
-    for (Flow& flow : in_) all = try_accept(flow) && all;
-    if (all) break;
+    size_t connected = 0;
+    for (Flow& flow : out_) connected += try_connect(flow) ? 1 : 0;
+    for (Flow& flow : in_) connected += try_accept(flow) ? 1 : 0;
+    rank_.board().connected.store(connected, std::memory_order_relaxed);
+    if (connected == in_.size() + out_.size()) break;
     backoff.pause(true);
   }
   Rank::slot().doing.store(Doing::kRunning, std::memory_order_relaxed);
@@ -100,6 +102,7 @@ void* Links::send(void* comm, void* data, size_t bytes, int tag, void* mhandle) 
   rank_.data_begins();
   rank_.call(Call::kIsend, rank_.api().isend, comm, data, bytes, tag, mhandle,
              Rank::profile_handle(), &request);
+  if (request != nullptr) rank_.board().sends.fetch_add(1, std::memory_order_relaxed);
   return request;
 }
 
@@ -111,13 +114,22 @@ void* Links::receive(void* comm, int count, void** data, size_t* sizes, int* tag
   rank_.data_begins();
   rank_.call(Call::kIrecv, rank_.api().irecv, comm, count, data, sizes, tags, mhandles,
              static_cast<void**>(profiles), &request);
+  if (request != nullptr) rank_.board().receives.fetch_add(1, std::memory_order_relaxed);
   return request;
 }
 
-bool Links::test(void* request, int* sizes) {
+bool Links::test(void* request, uint32_t parts, Sizes& sizes, bool sends) {
+  sizes.fill(kUnwritten);
   int done = 0;
-  rank_.call(Call::kTest, rank_.api().test, request, &done, sizes);
-  return done != 0;
+  rank_.call(Call::kTest, rank_.api().test, request, &done, sizes.data());
+  if (done == 0) return false;
+  if (sizes[parts] != kUnwritten) {
+    rank_.fail(tools::kDataWrong,
+               fmt::format("test wrote a size beyond the {} of the request", parts));
+  }
+  Board& board = rank_.board();
+  (sends ? board.sends_done : board.receives_done).fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace weft::ncclnet

@@ -15,6 +15,9 @@ namespace weft::ncclnet {
 
 class Links {
  public:
+  static constexpr int kUnwritten = -77777;  // a size that test has not written
+  using Sizes = std::array<int, nccl::kMaxReceives + 1>;
+
   explicit Links(Rank& rank);
 
   /// Announces a flow that another rank connects out to under the same name. Returns its index.
@@ -33,8 +36,12 @@ class Links {
   /// One data call each; null when the plugin says "later".
   void* send(void* comm, void* data, size_t bytes, int tag, void* mhandle);
   void* receive(void* comm, int count, void** data, size_t* sizes, int* tags, void** mhandles);
-  /// True when done; then `sizes` (room for kMaxReceives + 1) has the sizes.
-  bool test(void* request, int* sizes);
+  /// True when the oldest of its kind is done; then the sizes of its parts are in `sizes`. That test
+  /// wrote one size a part and no more is checked here.
+  bool test_send(void* request, Sizes& sizes) { return test(request, 1, sizes, true); }
+  bool test_receive(void* request, uint32_t parts, Sizes& sizes) {
+    return test(request, parts, sizes, false);
+  }
 
  private:
   struct Flow {
@@ -44,6 +51,7 @@ class Links {
     std::array<char, nccl::kHandleBytes> handle{};
     bool have_handle = false;
   };
+  bool test(void* request, uint32_t parts, Sizes& sizes, bool sends);
   bool try_connect(Flow& flow);
   bool try_accept(Flow& flow);
 

@@ -183,6 +183,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
     o.mode = Mode::kStream;
     why = check_bytes(o, words, kMaxMessageBytes, 1);
   }
+  if (why.empty() && o.mode == Mode::kStream && o.seconds >= o.timeout_s) {
+    why = fmt::format("--seconds {:g} does not fit into --timeout {:g}", o.seconds, o.timeout_s);
+  }
   if (why.empty()) why = check_common(o);
   if (!why.empty()) {
     exit_code = usage(*chosen, why);

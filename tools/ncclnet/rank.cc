@@ -68,15 +68,16 @@ Rank::Rank(const Options& options, uint32_t index, uint32_t count, Board* board)
   log_all = options.verbose;
 }
 
-void Rank::use_slot(uint32_t thread) {
-  slot_ = &board_->threads[thread < kMaxThreads ? thread : kMaxThreads - 1];
+void Rank::use_slot(uint32_t slot, uint32_t thread_number) {
+  slot_ = &board_->threads[slot < kMaxThreads ? slot : kMaxThreads - 1];
+  slot_->number.store(thread_number, std::memory_order_relaxed);
   slot_->doing.store(Doing::kRunning, std::memory_order_relaxed);
 }
 
 std::string Rank::place() {
   if (slot_ == nullptr) return {};
   const uint32_t line = slot_->line.load(std::memory_order_relaxed);
-  return line == 0 ? std::string() : fmt::format("line {}: ", line);
+  return line == 0 ? std::string() : fmt::format("thread {} line {}: ", slot_->number.load(), line);
 }
 
 void Rank::load() {
@@ -151,7 +152,7 @@ int run_rank(const Options& options, uint32_t index, uint32_t count) {
   tools::Mapping memory(kBoardFd, sizeof(Board));
   if (memory.data() == nullptr) return tools::kFailed;
   Rank rank(options, index, count, static_cast<Board*>(memory.data()));
-  rank.use_slot(0);
+  rank.use_slot(0, 0);
   rank.load();
   switch (options.mode) {
     case Mode::kReplay: run_replay(rank); break;

@@ -48,7 +48,7 @@ class Rank {
   [[noreturn]] void fail(tools::ExitCode code, const std::string& why);
 
   /// Which slot of the board the calling thread writes to. Call first in every thread.
-  void use_slot(uint32_t thread);
+  void use_slot(uint32_t slot, uint32_t thread_number);
   static ThreadSlot& slot() { return *slot_; }
   /// "thread 2 line 345: ", or nothing where there is no trace.
   static std::string place();

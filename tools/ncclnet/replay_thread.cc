@@ -11,7 +11,7 @@
 namespace weft::ncclnet {
 
 void ReplayThread::run() {
-  replay_.rank.use_slot(thread_);
+  replay_.rank.use_slot(thread_, replay_.mine->thread_numbers[thread_]);
   ThreadSlot& slot = Rank::slot();
   for (const uint32_t index : replay_.mine->threads[thread_]) {
     const TraceLine& line = replay_.mine->lines[index];

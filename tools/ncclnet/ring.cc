@@ -77,8 +77,8 @@ bool RingChannel::post_receive() {
 
 bool RingChannel::test_receive() {
   if (arrived_ == posted_) return false;
-  int sizes[nccl::kMaxReceives + 1] = {};
-  if (!links_.test(receive_requests_[arrived_ % slots_], sizes)) return false;
+  Links::Sizes sizes;
+  if (!links_.test_receive(receive_requests_[arrived_ % slots_], 1, sizes)) return false;
   const size_t bytes = chunk_received(arrived_).count * sizeof(float);
   if (sizes[0] < 0 || static_cast<size_t>(sizes[0]) != bytes) {
     rank_.fail(tools::kDataWrong, fmt::format("wrong size: receive {} of the ring should be {} "
@@ -136,8 +136,8 @@ bool RingChannel::post_send() {
 
 bool RingChannel::test_send() {
   if (completed_ == sent_) return false;
-  int sizes[nccl::kMaxReceives + 1] = {};
-  if (!links_.test(send_requests_[completed_ % slots_], sizes)) return false;
+  Links::Sizes sizes;
+  if (!links_.test_send(send_requests_[completed_ % slots_], sizes)) return false;
   const size_t bytes = send_bytes_[completed_ % slots_];
   const size_t part = std::min(bytes, kGuardBytes);
   unsigned char* at = slot(send_memory_, completed_);

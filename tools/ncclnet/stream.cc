@@ -121,8 +121,8 @@ class Sender {
     if (completed_ == sent_ && done_parts_ == part_) return false;
     const auto [request, part] =
         requests_[(completed_ % layout_.buffers()) * layout_.parts + done_parts_];
-    int sizes[nccl::kMaxReceives + 1];
-    if (!links_.test(request, sizes)) return false;
+    Links::Sizes sizes;
+    if (!links_.test_send(request, sizes)) return false;
     const size_t piece = std::min(layout_.bytes, kGuardBytes);
     tools::fill_guard(at(completed_, part), piece);
     tools::fill_guard(at(completed_, part) + layout_.bytes - piece, piece);
@@ -163,9 +163,9 @@ class Receiver {
     bool ending = false;
     while (!ending || arrived_ < posted_) {
       if (!ending && posted_ - arrived_ < layout_.window && post()) backoff.progressed();
-      int sizes[nccl::kMaxReceives + 1];
-      std::fill(std::begin(sizes), std::end(sizes), kUnwritten);
-      if (arrived_ < posted_ && links_.test(requests_[arrived_ % layout_.window], sizes)) {
+      Links::Sizes sizes;
+      if (arrived_ < posted_ && links_.test_receive(requests_[arrived_ % layout_.window],
+                                                    layout_.parts, sizes)) {
         backoff.progressed();
         ending = received(sizes, ending);
         ++arrived_;
@@ -175,8 +175,6 @@ class Receiver {
   }
 
  private:
-  static constexpr int kUnwritten = -77777;
-
   unsigned char* at(uint64_t group, uint32_t part) {
     return memory_.data() + (group % layout_.window) * layout_.buffer_bytes() +
            part * layout_.stride;
@@ -201,21 +199,22 @@ class Receiver {
     return true;
   }
 
+  static std::string shown(int size) {
+    return size == Links::kUnwritten ? "none" : fmt::format("{}", size);
+  }
+
   [[noreturn]] void wrong(uint32_t part, const std::string& what) {
     rank_.fail(tools::kDataWrong, fmt::format("message {} part {}: {}", arrived_, part, what));
   }
 
   // True from the first group of the end on.
-  bool received(const int* sizes, bool ending) {
-    if (sizes[layout_.parts] != kUnwritten) {
-      wrong(0, fmt::format("test wrote a size beyond the {} of the request", layout_.parts));
-    }
+  bool received(const Links::Sizes& sizes, bool ending) {
     const bool end = ending || sizes[0] == 0;
     const size_t expected = end ? 0 : layout_.bytes;
     for (uint32_t part = 0; part < layout_.parts; ++part) {
       if (static_cast<int64_t>(sizes[part]) != static_cast<int64_t>(expected)) {
         wrong(part, fmt::format("wrong size: expected {}, test reported {}", expected,
-                                sizes[part] == kUnwritten ? "none" : fmt::format("{}", sizes[part])));
+                                shown(sizes[part])));
       }
       if (!end) check(part);
     }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each plugin that is wrong on purpose is caught, with the right exit code and with words that
+// name the kind of fault.
+#include <regex>
+
+#include <gtest/gtest.h>
+
+#include "tests/tools/tool_runner.h"
+
+namespace weft::test {
+namespace {
+
+enum Exit { kDataWrong = 1, kTimedOut = 3, kFailed = 4 };
+
+struct Case {
+  const char* fault;
+  const char* mode;
+  int exit_code;
+  const char* words;  // in the last line; ECMAScript regular expression
+};
+
+std::vector<std::string> arguments_of(const Case& c) {
+  std::vector<std::string> words;
+  const std::string mode = c.mode;
+  if (mode == "replay") words = {"replay", trace_path("a-ops-cts")};
+  if (mode == "allreduce") words = {"allreduce", "--ranks", "2", "--bytes", "3000000", "--iterations", "10"};
+  if (mode == "stream") words = {"stream", "--bytes", "64K", "--seconds", "1"};
+  if (mode == "groups") words = {"stream", "--bytes", "64K", "--parts", "3", "--seconds", "1"};
+  for (const char* word : {"--quiet", "--timeout"}) words.push_back(word);
+  // Those that hang cost this much time; the others must not be taken for a hang on a busy machine.
+  words.push_back(c.exit_code == kTimedOut ? "1.5" : "60");
+  words.insert(words.end(), {"--plugin", faulty_plugin(c.fault)});
+  return words;
+}
+
+class FaultyPlugin : public testing::TestWithParam<Case> {};
+
+TEST_P(FaultyPlugin, IsCaughtAndNamed) {
+  const Case& c = GetParam();
+  const ToolRun run = run_tool(arguments_of(c));
+  EXPECT_EQ(run.exit_code, c.exit_code) << run.command << "\n" << run.output << run.errors;
+  EXPECT_EQ(run.last_line.rfind("FAIL ", 0), 0u) << run.last_line;
+  EXPECT_TRUE(std::regex_search(run.last_line, std::regex(c.words)))
+      << run.command << "\n" << run.last_line << "\nshould say: " << c.words;
+}
+
+const Case kCases[] = {
+    {"corrupt", "replay", kDataWrong, "rank . thread . line .*one byte corrupted"},
+    {"corrupt", "allreduce", kDataWrong, "wrong bytes in the result: 1 of"},
+    {"corrupt", "stream", kDataWrong, "one byte corrupted"},
+    {"drop", "replay", kTimedOut, "timed out.*rank .: thread . line .*test q"},
+    {"drop", "allreduce", kTimedOut, "timed out.*posted receives done"},
+    {"drop", "stream", kTimedOut, "timed out.*posted receives done"},
+    {"reorder", "replay", kDataWrong, "wrong bytes"},
+    {"reorder", "allreduce", kDataWrong, "wrong bytes in the result"},
+    {"reorder", "stream", kDataWrong, "wrong bytes"},
+    {"size", "replay", kDataWrong, "wrong size: expected .* test reported"},
+    {"size", "allreduce", kDataWrong, "wrong size"},
+    {"size", "stream", kDataWrong, "wrong size"},
+    {"size-overflow", "replay", kDataWrong, "test wrote a size beyond the 1"},
+    {"size-overflow", "groups", kDataWrong, "test wrote a size beyond the 3"},
+    {"overrun", "replay", kDataWrong, "bytes past the received .* were overwritten"},
+    {"overrun", "allreduce", kDataWrong, "bytes past the received .* were overwritten"},
+    {"overrun", "stream", kDataWrong, "bytes past the received .* were overwritten"},
+    {"early", "replay", kDataWrong, "wrong bytes"},
+    {"early", "allreduce", kDataWrong, "wrong bytes"},
+    {"early", "stream", kDataWrong, "wrong bytes"},
+    {"stale", "replay", kDataWrong, "wrong bytes .*bytes 0 of q"},
+    {"stale", "allreduce", kDataWrong, "wrong bytes"},
+    {"stale", "stream", kDataWrong, "wrong bytes: here is message"},
+    {"slot", "groups", kDataWrong, "wrong bytes: here is message . part"},
+    {"late-read", "replay", kDataWrong, "wrong bytes"},
+    {"late-read", "allreduce", kDataWrong, "wrong bytes"},
+    {"late-read", "stream", kDataWrong, "wrong bytes"},
+    {"hang", "replay", kTimedOut, "timed out.*line "},
+    {"block", "replay", kTimedOut, "inside the plugin's test"},
+    {"block", "stream", kTimedOut, "inside the plugin's test"},
+    {"crash", "replay", kFailed, "killed by signal 11 .*line .*inside the plugin's isend"},
+    {"crash", "stream", kFailed, "killed by signal 11 .*inside the plugin's isend"},
+    {"error", "replay", kFailed, "thread . line .*: the plugin's test returned ncclSystemError"},
+    {"error", "allreduce", kFailed, "the plugin's test returned ncclSystemError"},
+    {"no-connect", "replay", kTimedOut, "line .*(connect|accept)"},
+    {"no-connect", "stream", kTimedOut, "connecting \\(0 of 1 are up\\)"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Faults, FaultyPlugin, testing::ValuesIn(kCases), [](const auto& c) {
+  std::string text = std::string(c.param.fault) + "_" + c.param.mode;
+  for (char& ch : text) ch = ch == '-' ? '_' : ch;
+  return text;
+});
+
+TEST(FaultyPluginLog, IsPassedOnWithTheRank) {
+  const ToolRun run = run_tool({"stream", "--bytes", "64K", "--seconds", "1", "--quiet", "--plugin",
+                                faulty_plugin("error")});
+  EXPECT_TRUE(std::regex_search(run.errors, std::regex("rank [01]: plugin WARN .*a made-up error")))
+      << run.command << "\n" << run.errors;
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a correct plugin everything passes, and the result says how much was moved and verified.
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/tools/tool_runner.h"
+
+namespace weft::test {
+namespace {
+
+// What the trace's own list of connections says was sent.
+std::string bytes_of_trace(const std::string& name) {
+  std::ifstream in(trace_path(name) + "/conns.txt");
+  std::string line;
+  uint64_t sum = 0;
+  while (std::getline(in, line)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    std::string from, send, to, recv;
+    uint64_t messages = 0, bytes = 0;
+    words >> from >> send >> to >> recv >> messages >> bytes;
+    sum += bytes;
+  }
+  return std::to_string(sum);
+}
+
+class StrictReplay : public testing::TestWithParam<const char*> {};
+
+TEST_P(StrictReplay, PassesOnACorrectPlugin) {
+  const ToolRun run = run_tool({"replay", trace_path(GetParam()), "--rules", "strict", "--quiet",
+                                "--timeout", "60", "--plugin", faulty_plugin("tcp")});
+  EXPECT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
+  EXPECT_EQ(run.last_line.rfind("PASS replay ", 0), 0u) << run.last_line;
+  EXPECT_EQ(run.value("bytes"), bytes_of_trace(GetParam())) << run.last_line;
+  EXPECT_EQ(run.value("api"), "11");
+  EXPECT_EQ(run.errors, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Traces, StrictReplay,
+                         testing::Values("a-ops-cts", "b-ddp-cts", "c-moe-cts", "d-ll-cts",
+                                         "e-gdr-reg", "f-dmabuf", "f-dmabuf-reg", "g-multi",
+                                         "g-share", "g-split", "j-2pernode"),
+                         [](const auto& name) {
+                           std::string text = name.param;
+                           for (char& c : text) c = c == '-' ? '_' : c;
+                           return text;
+                         });
+
+TEST(Allreduce, SumsAreRightForAnyNumberOfRanksAndAnySize) {
+  for (const char* ranks : {"2", "3", "5"}) {
+    const ToolRun run = run_tool({"allreduce", "--ranks", ranks, "--bytes", "4,36,1000,100004,3M",
+                                  "--iterations", "3", "--quiet", "--timeout", "60", "--plugin",
+                                  faulty_plugin("tcp")});
+    EXPECT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
+    const uint64_t sizes = 4 + 36 + 1000 + 100004 + (3 << 20);
+    EXPECT_EQ(run.value("bytes"), std::to_string(sizes * 3 * 2 * (std::stoull(ranks) - 1)));
+    EXPECT_EQ(run.value("ranks"), ranks);
+  }
+}
+
+TEST(Allreduce, WorksWithOneSlotAndManyRings) {
+  const ToolRun run = run_tool({"allreduce", "--ranks", "3", "--bytes", "1M", "--iterations", "2",
+                                "--inflight", "1", "--channels", "7", "--slot", "4K", "--quiet",
+                                "--timeout", "60", "--plugin", faulty_plugin("tcp")});
+  EXPECT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
+}
+
+TEST(Stream, EveryByteIsVerifiedForOddSizesAndGroups) {
+  for (const char* bytes : {"1", "7", "15", "16", "17", "4097", "1M"}) {
+    for (const char* parts : {"1", "3", "8"}) {
+      const ToolRun run = run_tool({"stream", "--bytes", bytes, "--parts", parts, "--seconds", "0.1",
+                                    "--quiet", "--timeout", "60", "--plugin", faulty_plugin("tcp")});
+      EXPECT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
+      EXPECT_GT(std::stoull("0" + run.value("bytes")), 0u) << run.command << run.last_line;
+    }
+  }
+}
+
+TEST(Report, HasTheSameKeysInTheLastLineAndInTheFile) {
+  ScratchFolder scratch;
+  const std::string file = scratch.path() + "/result.json";
+  const ToolRun run = run_tool({"stream", "--bytes", "64K", "--seconds", "0.1", "--quiet", "--json",
+                                file, "--timeout", "60", "--plugin", faulty_plugin("tcp")});
+  ASSERT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  for (const char* key : {"api", "ranks", "bytes", "paths", "retransmitted", "lost", "seconds",
+                          "goodput_bps"}) {
+    EXPECT_NE(run.value(key), "") << key << " in " << run.last_line;
+    EXPECT_NE(text.str().find('"' + std::string(key) + "\":"), std::string::npos) << key;
+  }
+  // This plugin says nothing of paths and losses, and nothing is made up.
+  for (const char* key : {"paths", "retransmitted", "lost"}) {
+    EXPECT_EQ(run.value(key), "-");
+    EXPECT_NE(text.str().find('"' + std::string(key) + "\": null"), std::string::npos) << text.str();
+  }
+}
+
+}  // namespace
+}  // namespace weft::test

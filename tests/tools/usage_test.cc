@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may get wrong is refused with exit code 2 and words that help; nobody is left behind
+// when the tool is killed.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tests/tools/tool_runner.h"
+
+namespace weft::test {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kFailed = 4;
+
+void expect_refused(const std::vector<std::string>& arguments, int code, const char* words) {
+  const ToolRun run = run_tool(arguments);
+  EXPECT_EQ(run.exit_code, code) << run.command << "\n" << run.output << run.errors;
+  EXPECT_EQ(run.last_line.rfind("FAIL ", 0), 0u) << run.command << "\n" << run.output;
+  EXPECT_TRUE(std::regex_search(run.output + run.errors, std::regex(words)))
+      << run.command << "\n" << run.output << run.errors << "\nshould say: " << words;
+}
+
+TEST(Usage, IsRefusedWithWordsThatHelp) {
+  const std::string tcp = faulty_plugin("tcp");
+  const std::string trace = trace_path("a-ops-cts");
+  expect_refused({}, kUsage, "subcommand");
+  expect_refused({"stream", "--plugin", tcp}, kUsage, "--bytes");
+  expect_refused({"stream", "--bytes", "12x", "--plugin", tcp}, kUsage, "12x.*64K");
+  expect_refused({"stream", "--bytes", "0", "--plugin", tcp}, kUsage, "above 0");
+  expect_refused({"stream", "--bytes", "1M", "--frob", "--plugin", tcp}, kUsage, "frob");
+  expect_refused({"stream", "--bytes", "1M", "--seconds", "90", "--plugin", tcp}, kUsage, "--timeout");
+  expect_refused({"allreduce", "--bytes", "6", "--plugin", tcp}, kUsage, "multiple of 4");
+  expect_refused({"allreduce", "--bytes", "1M", "--ranks", "1", "--plugin", tcp}, kUsage, "ranks");
+  expect_refused({"replay", trace, "--rules", "relaxed", "--plugin", tcp}, kUsage, "relaxed.*strict");
+  expect_refused({"replay", trace, "--api", "9", "--plugin", tcp}, kUsage, "only version 11");
+  expect_refused({"replay", trace, "--api", "13", "--plugin", tcp}, kUsage, "not a version");
+  expect_refused({"replay", "/no/such/folder", "--plugin", tcp}, kUsage, "rank0.trace");
+  expect_refused({"replay", trace_path("h-abort"), "--plugin", tcp}, kUsage, "ends in the middle");
+  expect_refused({"replay", trace, "--plugin", tcp, "--ranks-in", "no-such-ns"}, kUsage,
+                 "ip netns list");
+}
+
+TEST(Usage, APluginThatIsNoneIsSaidToBeNone) {
+  expect_refused({"stream", "--bytes", "1M", "--plugin", "/no/such/plugin.so"}, kUsage,
+                 "/no/such/plugin.so: no such file");
+  expect_refused({"stream", "--bytes", "1M", "--plugin", trace_path("README.md")}, kFailed,
+                 "cannot load the plugin");
+  expect_refused({"stream", "--bytes", "1M", "--plugin", faulty_plugin("no-table")}, kFailed,
+                 "no ncclNetPlugin_v11.*it has v8");
+}
+
+TEST(Usage, HelpExplainsAndHasExamples) {
+  for (const char* mode : {"replay", "allreduce", "stream"}) {
+    EXPECT_EQ(run_tool({mode, "--help"}).exit_code, 0);
+  }
+  const ToolRun run = run_tool({"--help"});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_NE(run.output.find("Examples:"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("77 cannot run here"), std::string::npos) << run.output;
+}
+
+// Any line of a trace that is damaged is refused with its number, or still makes a replay that
+// ends in time; the tool never crashes on a file.
+TEST(Usage, ADamagedTraceIsRefusedWithFileAndLine) {
+  std::ifstream in(trace_path("d-ll-cts") + "/rank1.trace");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  ASSERT_GT(lines.size(), 100u);
+  const struct {
+    const char* what;
+    const char* from;
+    const char* to;
+  } kDamages[] = {{"no such call", " irecv r0", " irekv r0"},
+                  {"comm out of range", " isend s0", " isend s99"},
+                  {"negative size", ":65536:", ":-5:"},
+                  {"outside its region", "+0:65536", "+999999999:65536"},
+                  {"unknown request", "test q3", "test q399"},
+                  {"no number", "size=", "size=x"},
+                  {"an id that jumps", "= 0 q5", "= 0 q6"},
+                  {"cut short", " = 0 r0", " ="}};
+  for (const auto& damage : kDamages) {
+    ScratchFolder scratch;
+    std::filesystem::copy(trace_path("d-ll-cts") + "/rank0.trace", scratch.path() + "/rank0.trace");
+    std::ofstream out(scratch.path() + "/rank1.trace");
+    size_t at = 0;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      std::string line = lines[i];
+      const size_t found = line.find(damage.from);
+      if (at == 0 && found != std::string::npos) {
+        line.replace(found, std::string(damage.from).size(), damage.to);
+        at = i + 1;
+      }
+      out << line << '\n';
+    }
+    out.close();
+    ASSERT_GT(at, 0u) << damage.what;
+    SCOPED_TRACE(damage.what);
+    expect_refused({"replay", scratch.path(), "--plugin", faulty_plugin("tcp")}, kUsage,
+                   ("rank1.trace line " + std::to_string(at) + ": ").c_str());
+  }
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  const std::string id = std::to_string(parent);
+  std::ifstream in("/proc/" + id + "/task/" + id + "/children");
+  std::vector<pid_t> pids;
+  for (pid_t pid; in >> pid;) pids.push_back(pid);
+  return pids;
+}
+
+// A process that has ended but is not reaped yet (its parent is gone) counts as gone.
+bool alive(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  if (!std::getline(in, text)) return false;
+  const size_t end = text.rfind(')');
+  return end != std::string::npos && end + 2 < text.size() && text[end + 2] != 'Z' && text[end + 2] != 'X';
+}
+
+TEST(Processes, NoRankOutlivesTheTool) {
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const std::string tool = tool_path();
+    const std::string plugin = faulty_plugin("block");
+    const pid_t parent = ::fork();
+    if (parent == 0) {
+      ::close(STDOUT_FILENO);
+      ::execl(tool.c_str(), tool.c_str(), "stream", "--bytes", "64K", "--plugin", plugin.c_str(),
+              "--quiet", nullptr);
+      ::_exit(126);
+    }
+    std::vector<pid_t> ranks;
+    for (int i = 0; i < 1000 && ranks.size() < 2; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ranks = children_of(parent);
+    }
+    EXPECT_EQ(ranks.size(), 2u);
+    ::kill(parent, signal);
+    ::waitpid(parent, nullptr, 0);
+    bool left = true;
+    for (int i = 0; i < 1000 && left; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      left = false;
+      for (const pid_t rank : ranks) left = left || alive(rank);
+    }
+    EXPECT_FALSE(left) << "a rank is left after signal " << signal;
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
