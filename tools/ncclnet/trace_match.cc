@@ -6,7 +6,8 @@
 // Connections are paired by the hash of the handle (a listen of one rank, a connect of another).
 // On a connection the i-th send with tag t goes to the i-th posted part with tag t. A line that
 // names an object waits for the line before it, of any thread, that names the object; finalize
-// waits for everything above it.
+// waits for everything above it. devices and getProperties name none: they wait for the init above
+// them, since before the first init a plugin knows no device.
 #include <algorithm>
 #include <deque>
 #include <filesystem>
@@ -122,10 +123,12 @@ std::string match_messages(Trace& trace) {
 void find_dependencies(RankTrace& rank) {
   std::map<std::pair<char, int>, uint32_t> last;      // object -> line index
   std::vector<int64_t> above(rank.threads.size(), -1);  // last position of each thread so far
+  std::vector<int64_t> inits(rank.threads.size(), -1);  // likewise, of inits
   for (uint32_t at = 0; at < rank.lines.size(); ++at) {
     TraceLine& line = rank.lines[at];
     std::vector<int64_t> need(rank.threads.size(), -1);
     if (line.call == Call::kFinalize) need = above;
+    if (line.call == Call::kDevices || line.call == Call::kGetProperties) need = inits;
     for (const auto& name : names_of(line)) {
       const auto it = last.find(name);
       if (it != last.end()) {
@@ -140,6 +143,7 @@ void find_dependencies(RankTrace& rank) {
       line.waits_for.push_back({thread, static_cast<uint32_t>(need[thread])});
     }
     above[line.thread] = line.position;
+    if (line.call == Call::kInit) inits[line.thread] = line.position;
   }
 }
 
