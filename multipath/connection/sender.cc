@@ -28,6 +28,9 @@ void Sender::close_flow(FlowId id) {
   f->closed = true;
   if (f->open_messages > 0 && f->failure == Failure::kNone) f->failure = Failure::kLocal;
   abandon_messages(*f);
+  for (SendMessage* m = done_.front(); m; m = done_.after(*m)) {
+    if (m->flow == f) m->flow = nullptr;
+  }
   static_cast<GrantHook*>(f)->unlink();
   static_cast<SeenHook*>(f)->unlink();
   static_cast<FailHook*>(f)->unlink();
@@ -119,6 +122,7 @@ void Sender::end_message(SendMessage& m) {
   }
 }
 
+// What is complete can still be reported: a peer that closes after the last message has fetched them all.
 void Sender::abandon_messages(SendFlow& f) {
   if (f.grants) {
     for (SendFlow::Granted& g : *f.grants) {
@@ -131,11 +135,6 @@ void Sender::abandon_messages(SendFlow& f) {
         ledger_.touched().push_back(*m);
       }
     }
-  }
-  for (SendMessage* m = done_.front(); m;) {
-    SendMessage* after = done_.after(*m);
-    if (m->flow == &f) m->flow = nullptr;
-    m = after;
   }
   settle_touched();
 }
