@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "bench.h"
+#include "tests/unit/sim/bench.h"
 
 namespace weft::sim {
 namespace {

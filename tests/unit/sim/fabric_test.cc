@@ -3,7 +3,7 @@
 // budget, a paused host hears nothing, a closed link is gone.
 #include <algorithm>
 
-#include "bench.h"
+#include "tests/unit/sim/bench.h"
 
 namespace weft::sim {
 namespace {

@@ -3,7 +3,7 @@
 // landed before was announced before.
 #include <algorithm>
 
-#include "bench.h"
+#include "tests/unit/sim/bench.h"
 
 namespace weft::sim {
 namespace {

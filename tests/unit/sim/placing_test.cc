@@ -3,7 +3,7 @@
 // refused.
 #include <algorithm>
 
-#include "bench.h"
+#include "tests/unit/sim/bench.h"
 
 namespace weft::sim {
 namespace {

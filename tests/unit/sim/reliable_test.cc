@@ -2,7 +2,7 @@
 // Placing mode with a NIC that retransmits: nothing is lost but by a path that breaks.
 #include <algorithm>
 
-#include "bench.h"
+#include "tests/unit/sim/bench.h"
 
 namespace weft::sim {
 namespace {

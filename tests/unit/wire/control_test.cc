@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "statements.h"
+#include "tests/unit/wire/statements.h"
 
 namespace weft::wire {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "statements.h"
+#include "tests/unit/wire/statements.h"
 #include "transport/wire/control.h"
 #include "transport/wire/handshake.h"
 #include "transport/wire/packet.h"
