@@ -13,9 +13,7 @@
 
 namespace weft {
 
-inline namespace application {
 class Flow;
-}
 
 class DirtyStack {
  public:

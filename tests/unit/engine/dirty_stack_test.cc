@@ -9,7 +9,7 @@ namespace {
 
 TEST(DirtyStack, NoCommandIsLostBetweenProducersAndTheEngine) {
   constexpr int kFlows = 4;
-  constexpr int kMessages = 2000;
+  constexpr int kMessages = 500;
   SimPair pair{sim::SimConfig{}};
   std::vector<std::unique_ptr<SendFlow>> send(kFlows);
   std::vector<std::unique_ptr<ReceiveFlow>> receive(kFlows);

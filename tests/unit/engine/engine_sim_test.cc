@@ -86,7 +86,7 @@ TEST_P(EngineSim, EmptyAndGroupedReceivesComplete) {
 
 TEST_P(EngineSim, ASilentPeerFailsEveryRequest) {
   sim::SimConfig config = lossy();
-  config.blackholes.push_back({-1, -1, Time{} + milliseconds(5)});
+  config.blackholes.push_back({-1, -1, Time{} + microseconds(500)});
   SimPair pair(config);
   std::unique_ptr<SendFlow> send;
   std::unique_ptr<ReceiveFlow> receive;
@@ -101,7 +101,10 @@ TEST_P(EngineSim, ASilentPeerFailsEveryRequest) {
   ASSERT_TRUE(pair.run([&] {
     return send->send(t.source.data(), t.source.size(), 0, &t.from, &out) == Answer::kPosted;
   }));
-  ASSERT_TRUE(pair.run([&] { return failed(in) && failed(second) && failed(out); }));
+  ASSERT_TRUE(pair.run([&] { return failed(in) && failed(second) && failed(out); }))
+      << failed(in) << failed(second) << failed(out) << " " << done(in) << done(out) << " at "
+      << pair.network().now().ns << " ns, deadlines " << pair.engine(0).poll_timeout().ns << " and "
+      << pair.engine(1).poll_timeout().ns;
   EXPECT_EQ(out->failure, Failure::kPeerSilent);
   EXPECT_EQ(send->failure(), Failure::kPeerSilent);
   Request* more = nullptr;
