@@ -175,7 +175,7 @@ void Ledger::set_wanted(bool wanted, Time now) {
   wanted_ = wanted;
   if (!wanted) return;
   for (Path& path : paths_) {
-    if (path.dead && path.deadline == Time::never()) set_deadline(path, now + kFirstRevival);
+    if (path.dead && path.deadline == Time::never()) set_deadline(path, now);  // its time has passed
   }
 }
 

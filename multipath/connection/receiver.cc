@@ -11,12 +11,12 @@ Receiver::Receiver(const ConnectionConfig& config, Regions& regions)
   paths_due_.reserve(kMaxPaths);
 }
 
-ReceiveFlow* Receiver::flow_at(uint32_t index) const {
+ReceiveFlowState* Receiver::flow_at(uint32_t index) const {
   return index < flows_.size() ? flows_[index].get() : nullptr;
 }
 
-ReceiveFlow* Receiver::flow(FlowId id) const {
-  ReceiveFlow* f = flow_at(flow_index(id));
+ReceiveFlowState* Receiver::flow(FlowId id) const {
+  ReceiveFlowState* f = flow_at(flow_index(id));
   return f && f->id == id ? f : nullptr;
 }
 
@@ -28,7 +28,7 @@ bool Receiver::open_flow(FlowId* id) {
     const uint32_t index = flow_index(candidate);
     if (index >= flows_.size()) flows_.resize(index + 1);
     if (flows_[index]) continue;
-    flows_[index] = std::make_unique<ReceiveFlow>();
+    flows_[index] = std::make_unique<ReceiveFlowState>();
     flows_[index]->id = candidate;
     *id = candidate;
     return true;
@@ -37,7 +37,7 @@ bool Receiver::open_flow(FlowId* id) {
 }
 
 // What is not complete never will be; what is complete can still be reported.
-void Receiver::drop_receives(ReceiveFlow& f) {
+void Receiver::drop_receives(ReceiveFlowState& f) {
   unseen_grants_ -= f.posted_below - f.seen_below;
   f.seen_below = f.told_below = f.posted_below;
   static_cast<GrantDueHook&>(f).unlink();
@@ -58,7 +58,7 @@ void Receiver::release(Receive& r) {
 }
 
 bool Receiver::close_flow(FlowId id) {
-  ReceiveFlow* f = flow(id);
+  ReceiveFlowState* f = flow(id);
   if (!f || f->closed) return false;
   const bool under_way = f->failure == Failure::kNone && f->complete_below != f->posted_below;
   if (f->failure == Failure::kNone) drop_receives(*f);
@@ -77,7 +77,7 @@ bool Receiver::close_flow(FlowId id) {
   return under_way;
 }
 
-void Receiver::fail(ReceiveFlow& f, Failure failure) {
+void Receiver::fail(ReceiveFlowState& f, Failure failure) {
   if (f.closed || f.failure != Failure::kNone) return;
   if (f.receives) drop_receives(f);
   f.failure = failure;
@@ -113,7 +113,7 @@ bool Receiver::region_removed(RegionId id) {
 }
 
 bool Receiver::post(FlowId id, std::span<const ReceivePart> parts, Token token) {
-  ReceiveFlow* f = flow(id);
+  ReceiveFlowState* f = flow(id);
   if (!f || f->closed || f->failure != Failure::kNone) return false;
   if (parts.empty() || parts.size() > wire::kMaxParts) return false;
   if (f->posted_below - f->reported_below == kMaxReceives) return false;
@@ -155,7 +155,7 @@ bool Receiver::post(FlowId id, std::span<const ReceivePart> parts, Token token) 
 }
 
 // The part that a header or record names, if its receive is posted and it is not complete.
-PartState* Receiver::open_part(ReceiveFlow& f, uint32_t number, uint32_t part) {
+PartState* Receiver::open_part(ReceiveFlowState& f, uint32_t number, uint32_t part) {
   if (f.closed || f.failure != Failure::kNone) return nullptr;
   Receive* r = f.find(number);
   if (!r || r->left == 0 || part >= r->parts || r->part[part]->complete()) return nullptr;
@@ -179,7 +179,7 @@ bool Receiver::size_part(PartState& p, uint64_t bytes, uint32_t segment_bytes) {
 std::byte* Receiver::claim(Time now, const wire::DataHeader& h) {
   static std::byte nothing;  // where the zero bytes of an empty message go
   if (h.path >= kMaxPaths || h.segment_bytes != config_.peer_segment_bytes) return nullptr;
-  ReceiveFlow* f = flow(h.flow);
+  ReceiveFlowState* f = flow(h.flow);
   if (!f) return nullptr;
   PartState* p = open_part(*f, h.number, h.part);
   if (!p) {
@@ -198,7 +198,7 @@ std::byte* Receiver::claim(Time now, const wire::DataHeader& h) {
 }
 
 void Receiver::on_arrival(Time now, const wire::DataHeader& h, bool marked) {
-  ReceiveFlow* f = flow(h.flow);
+  ReceiveFlowState* f = flow(h.flow);
   PartState* p = f ? open_part(*f, h.number, h.part) : nullptr;
   if (!p || !p->sized || !p->claimed.test(h.segment)) return;
   see_packet(now, h.path, h.packet, marked);
@@ -244,7 +244,7 @@ void Receiver::arrive(Time now, PartState& p, uint32_t segment) {
 void Receiver::finish_part(PartState& p) {
   Receive& r = *p.receive;
   if (--r.left > 0) return;
-  ReceiveFlow& f = *r.flow;
+  ReceiveFlowState& f = *r.flow;
   finishing_.push_back(r);
   --open_receives_;
   const uint32_t before = f.complete_below;
@@ -274,7 +274,7 @@ void Receiver::on_landing(Time now, PathIndex path, uint32_t epoch, uint32_t imm
 }
 
 void Receiver::land_short(Time now, const wire::Immediate& imm, uint32_t bytes) {
-  ReceiveFlow* f = flow_at(imm.flow);
+  ReceiveFlowState* f = flow_at(imm.flow);
   if (!f) return;
   const auto number = static_cast<uint32_t>(wire::widen(imm.number, 9, f->complete_below));
   PartState* p = open_part(*f, number, imm.part);
@@ -295,7 +295,7 @@ void Receiver::land_long(Time now, const wire::Immediate& imm, uint32_t bytes) {
     if (imm.index < 64) slot.early |= uint64_t{1} << imm.index;
     return;
   }
-  ReceiveFlow* f = flow(slot.flow);
+  ReceiveFlowState* f = flow(slot.flow);
   PartState* p = f ? open_part(*f, slot.number, slot.part) : nullptr;
   if (!p || !p->sized) return;
   const uint64_t segment = wire::widen(imm.index, 16, p->arrived.base());

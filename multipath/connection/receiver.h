@@ -24,7 +24,7 @@
 
 namespace weft {
 
-struct ReceiveFlow;
+struct ReceiveFlowState;
 struct Receive;
 
 struct PartAckHook : Hook {};   // its arrivals are to be reported
@@ -51,7 +51,7 @@ struct PartState : PartAckHook {
 
 struct FinishHook : Hook {};
 struct Receive : FinishHook {
-  ReceiveFlow* flow = nullptr;
+  ReceiveFlowState* flow = nullptr;
   uint32_t number = 0;
   uint8_t parts = 0;
   uint8_t left = 0;             // parts not complete
@@ -65,7 +65,7 @@ struct FlowAckHook : Hook {};
 struct RFailHook : Hook {};
 struct REndHook : Hook {};
 struct REndDueHook : Hook {};
-struct ReceiveFlow : GrantDueHook, FlowAckHook, RFailHook, REndHook, REndDueHook {
+struct ReceiveFlowState : GrantDueHook, FlowAckHook, RFailHook, REndHook, REndDueHook {
   FlowId id = 0;
   std::unique_ptr<std::array<Receive, kMaxReceives>> receives;  // by number; made with the first one
   std::unique_ptr<Pool<PartState, kMaxPartsInFlow>> parts;
@@ -146,37 +146,37 @@ class Receiver {
     uint8_t part = 0;
   };
 
-  ReceiveFlow* flow(FlowId id) const;
-  ReceiveFlow* flow_at(uint32_t index) const;
-  PartState* open_part(ReceiveFlow& flow, uint32_t number, uint32_t part);
+  ReceiveFlowState* flow(FlowId id) const;
+  ReceiveFlowState* flow_at(uint32_t index) const;
+  PartState* open_part(ReceiveFlowState& flow, uint32_t number, uint32_t part);
   bool size_part(PartState& part, uint64_t bytes, uint32_t segment_bytes);
   void arrive(Time now, PartState& part, uint32_t segment);
   void finish_part(PartState& part);
   void land_short(Time now, const wire::Immediate& imm, uint32_t bytes);
   void land_long(Time now, const wire::Immediate& imm, uint32_t bytes);
   void see_packet(Time now, PathIndex path, uint64_t packet, bool marked);
-  void acknowledge_again(Time now, ReceiveFlow& flow, uint32_t number, uint32_t part);
+  void acknowledge_again(Time now, ReceiveFlowState& flow, uint32_t number, uint32_t part);
   void owe_ack(Time now, bool at_once);
-  void fail(ReceiveFlow& flow, Failure failure);
-  void drop_receives(ReceiveFlow& flow);
+  void fail(ReceiveFlowState& flow, Failure failure);
+  void drop_receives(ReceiveFlowState& flow);
   void release(Receive& receive);
-  bool tell_grants(ReceiveFlow& flow, wire::ControlWriter& out);
+  bool tell_grants(ReceiveFlowState& flow, wire::ControlWriter& out);
   bool compose_acks(Time now, wire::ControlWriter& out);
-  wire::FlowState end_state(const ReceiveFlow& flow) const;
+  wire::FlowState end_state(const ReceiveFlowState& flow) const;
 
   const ConnectionConfig& config_;
   Regions& regions_;
-  std::vector<std::unique_ptr<ReceiveFlow>> flows_;  // by flow_index
+  std::vector<std::unique_ptr<ReceiveFlowState>> flows_;  // by flow_index
   uint32_t next_flow_ = 0;
   std::vector<PathArrivals> paths_;
   std::vector<PathIndex> paths_due_;
   std::vector<Slot> slots_;  // placing fabrics; made with the first long landing or record
   IntrusiveList<PartState, PartAckHook> parts_due_;
-  IntrusiveList<ReceiveFlow, FlowAckHook> flows_due_;
-  IntrusiveList<ReceiveFlow, GrantDueHook> grants_due_;
-  IntrusiveList<ReceiveFlow, RFailHook> failed_;
-  IntrusiveList<ReceiveFlow, REndHook> ends_;
-  IntrusiveList<ReceiveFlow, REndDueHook> ends_due_;
+  IntrusiveList<ReceiveFlowState, FlowAckHook> flows_due_;
+  IntrusiveList<ReceiveFlowState, GrantDueHook> grants_due_;
+  IntrusiveList<ReceiveFlowState, RFailHook> failed_;
+  IntrusiveList<ReceiveFlowState, REndHook> ends_;
+  IntrusiveList<ReceiveFlowState, REndDueHook> ends_due_;
   IntrusiveList<Receive, FinishHook> finishing_;  // complete, ack not yet out
   IntrusiveList<Receive, FinishHook> done_;       // to be reported
   uint64_t stamp_ = 1;

@@ -24,7 +24,7 @@ void Receiver::owe_ack(Time now, bool at_once) {
   if (ack_deadline_ == Time::never()) ack_deadline_ = now + config_.max_hold;
 }
 
-void Receiver::acknowledge_again(Time now, ReceiveFlow& f, uint32_t number, uint32_t part) {
+void Receiver::acknowledge_again(Time now, ReceiveFlowState& f, uint32_t number, uint32_t part) {
   if (f.closed || f.failure != Failure::kNone) {
     if (!f.end_seen) ends_due_.push_back(f);
   } else if (static_cast<int32_t>(number - f.complete_below) < 0) {
@@ -38,7 +38,7 @@ void Receiver::acknowledge_again(Time now, ReceiveFlow& f, uint32_t number, uint
 }
 
 void Receiver::on_grants_seen(const wire::GrantsSeen& seen) {
-  ReceiveFlow* f = flow(seen.flow);
+  ReceiveFlowState* f = flow(seen.flow);
   if (!f) return;
   const auto ahead = static_cast<int32_t>(seen.below - f->seen_below);
   if (ahead <= 0 || seen.below - f->seen_below > f->posted_below - f->seen_below) return;
@@ -49,7 +49,7 @@ void Receiver::on_grants_seen(const wire::GrantsSeen& seen) {
 }
 
 void Receiver::on_record(Time now, const wire::Record& record) {
-  ReceiveFlow* f = flow(record.flow);
+  ReceiveFlowState* f = flow(record.flow);
   if (!f || record.slot >= wire::kImmediateSlots) return;
   PartState* p = open_part(*f, record.number, record.part);
   acknowledge_again(now, *f, record.number, record.part);  // an ack of a sized message confirms the record
@@ -65,11 +65,11 @@ void Receiver::on_record(Time now, const wire::Record& record) {
 }
 
 void Receiver::on_query(Time now, const wire::Query& query) {
-  if (ReceiveFlow* f = flow(query.flow)) acknowledge_again(now, *f, query.number, query.part);
+  if (ReceiveFlowState* f = flow(query.flow)) acknowledge_again(now, *f, query.number, query.part);
 }
 
 void Receiver::on_sender_ended(const wire::FlowState& state) {
-  ReceiveFlow* f = flow(state.flow);
+  ReceiveFlowState* f = flow(state.flow);
   if (!f || state.phase == wire::FlowPhase::kOpen) return;
   f->peer_closed = true;
   if (f->complete_below != f->posted_below || state.phase == wire::FlowPhase::kReset) {
@@ -78,7 +78,7 @@ void Receiver::on_sender_ended(const wire::FlowState& state) {
 }
 
 void Receiver::on_end_seen(const wire::FlowStateSeen& seen) {
-  ReceiveFlow* f = flow(seen.flow);
+  ReceiveFlowState* f = flow(seen.flow);
   if (!f || seen.phase == wire::FlowPhase::kOpen) return;
   if (f->closed) {
     flows_[flow_index(seen.flow)].reset();
@@ -148,14 +148,14 @@ bool Receiver::compose_acks(Time now, wire::ControlWriter& out) {
     }
     p->PartAckHook::unlink();
   }
-  while (ReceiveFlow* f = flows_due_.front()) {
+  while (ReceiveFlowState* f = flows_due_.front()) {
     if (!out.add(wire::FlowAck{f->id, f->complete_below})) return false;
     static_cast<FlowAckHook*>(f)->unlink();
   }
   return true;
 }
 
-bool Receiver::tell_grants(ReceiveFlow& f, wire::ControlWriter& out) {
+bool Receiver::tell_grants(ReceiveFlowState& f, wire::ControlWriter& out) {
   while (f.told_below != f.posted_below) {
     const Receive& r = (*f.receives)[f.told_below % kMaxReceives];
     wire::Grant grant;
@@ -179,11 +179,11 @@ bool Receiver::tell_grants(ReceiveFlow& f, wire::ControlWriter& out) {
 
 bool Receiver::compose(Time now, wire::ControlWriter& out) {
   if (!compose_acks(now, out)) return false;
-  while (ReceiveFlow* f = ends_due_.front()) {
+  while (ReceiveFlowState* f = ends_due_.front()) {
     if (!out.add(end_state(*f))) return false;
     static_cast<REndDueHook*>(f)->unlink();
   }
-  while (ReceiveFlow* f = grants_due_.front()) {
+  while (ReceiveFlowState* f = grants_due_.front()) {
     if (!tell_grants(*f, out)) return false;
     static_cast<GrantDueHook*>(f)->unlink();
   }
@@ -199,7 +199,7 @@ void Receiver::acks_left() {
 
 bool Receiver::poll_event(Event* event) {
   if (Receive* r = done_.front()) {
-    ReceiveFlow& f = *r->flow;
+    ReceiveFlowState& f = *r->flow;
     *event = Event{};
     event->kind = Event::Kind::kReceived;
     event->role = wire::FlowRole::kReceiver;
@@ -218,7 +218,7 @@ bool Receiver::poll_event(Event* event) {
     }
     return true;
   }
-  if (ReceiveFlow* f = failed_.pop_front()) {
+  if (ReceiveFlowState* f = failed_.pop_front()) {
     *event = Event{};
     event->kind = Event::Kind::kFlowFailed;
     event->role = wire::FlowRole::kReceiver;
@@ -229,7 +229,7 @@ bool Receiver::poll_event(Event* event) {
   return false;
 }
 
-wire::FlowState Receiver::end_state(const ReceiveFlow& f) const {
+wire::FlowState Receiver::end_state(const ReceiveFlowState& f) const {
   const bool clean = f.failure == Failure::kNone;
   return {f.id, wire::FlowRole::kReceiver, clean ? wire::FlowPhase::kFinished : wire::FlowPhase::kReset,
           static_cast<uint32_t>(f.failure), f.complete_below};

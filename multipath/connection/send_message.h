@@ -17,7 +17,7 @@
 
 namespace weft {
 
-struct SendFlow;
+struct SendFlowState;
 
 struct ReadyHook : Hook {};    // has segments that may go now
 struct TouchedHook : Hook {};  // something about it changed; look at it once the batch is done
@@ -29,7 +29,7 @@ struct SendMessage : ReadyHook, TouchedHook, RecordHook, QueryHook, DoneHook {
   uint32_t pool_index = 0;
   uint32_t pool_generation = 0;
 
-  SendFlow* flow = nullptr;  // null once the flow is gone
+  SendFlowState* flow = nullptr;  // null once the flow is gone
   uint32_t number = 0;
   uint8_t part = 0;
   Token token = 0;

@@ -7,7 +7,7 @@ namespace weft {
 Sender::Sender(const ConnectionConfig& config, Regions& regions)
     : config_(config), regions_(regions), ledger_(config, messages_) {}
 
-SendFlow* Sender::flow(FlowId id) const {
+SendFlowState* Sender::flow(FlowId id) const {
   const uint32_t index = flow_index(id);
   if (index >= flows_.size() || !flows_[index] || flows_[index]->id != id) return nullptr;
   return flows_[index].get();
@@ -17,13 +17,13 @@ bool Sender::open_flow(FlowId id) {
   const uint32_t index = flow_index(id);
   if (index >= flows_.size()) flows_.resize(index + 1);
   if (flows_[index]) return false;
-  flows_[index] = std::make_unique<SendFlow>();
+  flows_[index] = std::make_unique<SendFlowState>();
   flows_[index]->id = id;
   return true;
 }
 
 void Sender::close_flow(FlowId id) {
-  SendFlow* f = flow(id);
+  SendFlowState* f = flow(id);
   if (!f || f->closed) return;
   f->closed = true;
   if (f->open_messages > 0 && f->failure == Failure::kNone) f->failure = Failure::kLocal;
@@ -44,9 +44,9 @@ void Sender::close_flow(FlowId id) {
 }
 
 bool Sender::post(const MatchedSend& send) {
-  SendFlow* f = flow(send.flow);
+  SendFlowState* f = flow(send.flow);
   if (!f || f->closed || f->failure != Failure::kNone) return false;
-  SendFlow::Granted* granted = f->find(send.number);
+  SendFlowState::Granted* granted = f->find(send.number);
   if (!granted || send.part >= granted->grant.parts || granted->taken >> send.part & 1) return false;
   const wire::GrantPart& grant = granted->grant.part[send.part];
   if (send.bytes > grant.size || send.number >= f->surfaced_below) return false;
@@ -93,7 +93,7 @@ void Sender::make_ready(SendMessage& m) {
     small_.push_back(m);
     return;
   }
-  SendFlow& f = *m.flow;
+  SendFlowState& f = *m.flow;
   f.ready.insert_sorted(m, [](const SendMessage& a, const SendMessage& b) {
     return static_cast<int32_t>(a.number - b.number) < 0;
   });
@@ -110,11 +110,11 @@ void Sender::end_message(SendMessage& m) {
     m.recorded = true;
     --unrecorded_;
   }
-  if (SendFlow* f = m.flow) {
+  if (SendFlowState* f = m.flow) {
     --f->open_messages;
     --open_messages_;
     if (f->ready.empty()) static_cast<TurnHook*>(f)->unlink();
-    if (SendFlow::Granted* g = f->find(m.number)) {
+    if (SendFlowState::Granted* g = f->find(m.number)) {
       g->message[m.part] = nullptr;
       g->complete |= static_cast<uint8_t>(1u << m.part);
       if (g->complete == (1u << g->grant.parts) - 1) g->known = false;
@@ -123,9 +123,9 @@ void Sender::end_message(SendMessage& m) {
 }
 
 // What is complete can still be reported: a peer that closes after the last message has fetched them all.
-void Sender::abandon_messages(SendFlow& f) {
+void Sender::abandon_messages(SendFlowState& f) {
   if (f.grants) {
-    for (SendFlow::Granted& g : *f.grants) {
+    for (SendFlowState::Granted& g : *f.grants) {
       for (SendMessage*& slot : g.message) {
         SendMessage* m = slot;
         if (!g.known || !m) continue;
@@ -139,7 +139,7 @@ void Sender::abandon_messages(SendFlow& f) {
   settle_touched();
 }
 
-void Sender::fail(SendFlow& f, Failure failure) {
+void Sender::fail(SendFlowState& f, Failure failure) {
   if (f.closed || f.failure != Failure::kNone) return;
   f.failure = failure;
   abandon_messages(f);
@@ -158,7 +158,7 @@ void Sender::region_removed(RegionId id) {
   for (auto& f : flows_) {
     if (!f || !f->grants || f->open_messages == 0) continue;
     bool used = false;
-    for (SendFlow::Granted& g : *f->grants) {
+    for (SendFlowState::Granted& g : *f->grants) {
       for (SendMessage* m : g.message) used = used || (g.known && m && m->region == id && m->bytes > 0);
     }
     if (used) fail(*f, Failure::kDeregistered);
@@ -187,9 +187,9 @@ void Sender::settle_touched() {
 
 void Sender::complete(SendMessage& m) { end_message(m); }
 
-bool Sender::surface(SendFlow& f, Event* event) {
+bool Sender::surface(SendFlowState& f, Event* event) {
   if (f.surfaced_below == f.grants_below) return false;
-  SendFlow::Granted* g = f.find(f.surfaced_below);
+  SendFlowState::Granted* g = f.find(f.surfaced_below);
   if (!g) return false;
   for (int i = 0; i < g->grant.parts; ++i) {
     const wire::GrantPart& part = g->grant.part[i];
@@ -211,7 +211,7 @@ bool Sender::surface(SendFlow& f, Event* event) {
 
 bool Sender::poll_event(Event* event) {
   while (SendMessage* m = done_.pop_front()) {
-    SendFlow* f = m->flow;
+    SendFlowState* f = m->flow;
     if (f) {
       *event = Event{};
       event->kind = Event::Kind::kSent;
@@ -226,11 +226,11 @@ bool Sender::poll_event(Event* event) {
     settle_touched();
     if (f) return true;
   }
-  while (SendFlow* f = granted_.front()) {
+  while (SendFlowState* f = granted_.front()) {
     if (surface(*f, event)) return true;
     static_cast<GrantHook*>(f)->unlink();
   }
-  if (SendFlow* f = failed_.pop_front()) {
+  if (SendFlowState* f = failed_.pop_front()) {
     *event = Event{};
     event->kind = Event::Kind::kFlowFailed;
     event->flow = f->id;

@@ -29,7 +29,7 @@ struct FailHook : Hook {};     // a failure is to be reported
 struct EndHook : Hook {};      // closed here; the peer has not confirmed
 struct EndDueHook : Hook {};   // its end is to be told (again)
 
-struct SendFlow : TurnHook, GrantHook, SeenHook, FailHook, EndHook, EndDueHook {
+struct SendFlowState : TurnHook, GrantHook, SeenHook, FailHook, EndHook, EndDueHook {
   struct Granted {
     wire::Grant grant;
     bool known = false;        // this slot of the ring holds a grant
@@ -101,9 +101,9 @@ class Sender {
   void add_last_word(std::vector<wire::FlowState>* out) const;
 
  private:
-  SendFlow* flow(FlowId id) const;
-  void fail(SendFlow& flow, Failure failure);
-  void abandon_messages(SendFlow& flow);
+  SendFlowState* flow(FlowId id) const;
+  void fail(SendFlowState& flow, Failure failure);
+  void abandon_messages(SendFlowState& flow);
   void make_ready(SendMessage& message);
   void mark_range(SendMessage& message, uint32_t base, const uint64_t* bits, int words);
   void complete(SendMessage& message);
@@ -113,21 +113,21 @@ class Sender {
   void fill_post(SegmentPost& post, const SendMessage& message, uint32_t segment, const Path& path,
                  uint64_t number) const;
   void transmit_probes(Time now, Outbox& out);
-  bool surface(SendFlow& flow, Event* event);
-  wire::FlowState end_state(const SendFlow& flow) const;
+  bool surface(SendFlowState& flow, Event* event);
+  wire::FlowState end_state(const SendFlowState& flow) const;
 
   const ConnectionConfig& config_;
   Regions& regions_;
   SendMessagePool messages_;
   Ledger ledger_;
-  std::vector<std::unique_ptr<SendFlow>> flows_;  // by flow_index
+  std::vector<std::unique_ptr<SendFlowState>> flows_;  // by flow_index
   IntrusiveList<SendMessage, ReadyHook> small_;
-  IntrusiveList<SendFlow, TurnHook> turns_;
-  IntrusiveList<SendFlow, GrantHook> granted_;
-  IntrusiveList<SendFlow, SeenHook> seen_;
-  IntrusiveList<SendFlow, FailHook> failed_;
-  IntrusiveList<SendFlow, EndHook> ends_;
-  IntrusiveList<SendFlow, EndDueHook> ends_due_;
+  IntrusiveList<SendFlowState, TurnHook> turns_;
+  IntrusiveList<SendFlowState, GrantHook> granted_;
+  IntrusiveList<SendFlowState, SeenHook> seen_;
+  IntrusiveList<SendFlowState, FailHook> failed_;
+  IntrusiveList<SendFlowState, EndHook> ends_;
+  IntrusiveList<SendFlowState, EndDueHook> ends_due_;
   IntrusiveList<SendMessage, RecordHook> records_;
   IntrusiveList<SendMessage, DoneHook> done_;
   uint32_t unrecorded_ = 0;

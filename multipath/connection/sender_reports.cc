@@ -7,21 +7,21 @@
 namespace weft {
 
 void Sender::on_grant(const wire::Grant& grant) {
-  SendFlow* f = flow(grant.flow);
+  SendFlowState* f = flow(grant.flow);
   if (!f || f->closed) return;
   // Whatever it is, the receiver repeats it because it has not heard what we have.
   seen_.push_back(*f);
   if (f->failure != Failure::kNone) return;
   const auto ahead = static_cast<int32_t>(grant.number - f->grants_below);
   if (ahead < 0 || ahead >= static_cast<int32_t>(kMaxReceives)) return;
-  if (!f->grants) f->grants = std::make_unique<std::array<SendFlow::Granted, kMaxReceives>>();
-  SendFlow::Granted& slot = (*f->grants)[grant.number % kMaxReceives];
+  if (!f->grants) f->grants = std::make_unique<std::array<SendFlowState::Granted, kMaxReceives>>();
+  SendFlowState::Granted& slot = (*f->grants)[grant.number % kMaxReceives];
   if (slot.known) return;  // a repetition, or its turn comes when the older one is over
-  slot = SendFlow::Granted{};
+  slot = SendFlowState::Granted{};
   slot.grant = grant;
   slot.known = true;
   while (true) {
-    SendFlow::Granted* next = f->find(f->grants_below);
+    SendFlowState::Granted* next = f->find(f->grants_below);
     if (!next) break;
     ++f->grants_below;
     // A lap of the ring is enough: the slot after the last known one is free or older.
@@ -54,13 +54,13 @@ void Sender::on_path_ack(const Report& report, const wire::PathAck& ack) {
 }
 
 void Sender::on_message_ack(const Report& report, const wire::MessageAck& ack) {
-  SendFlow* f = flow(ack.flow);
-  SendFlow::Granted* g = f ? f->find(ack.number) : nullptr;
+  SendFlowState* f = flow(ack.flow);
+  SendFlowState::Granted* g = f ? f->find(ack.number) : nullptr;
   SendMessage* m = g ? g->message[ack.part] : nullptr;
-  if (!m) return;
+  if (!m || m->next == 0) return;  // of nothing there is nothing to report
   if (!m->is_short() && !ack.sized) {
     // What landed before the record is not in this report, so it is no state to repair from.
-    if (!m->recorded) records_.push_back(*m);
+    records_.push_back(*m);
     return;
   }
   if (!m->recorded) {
@@ -74,10 +74,10 @@ void Sender::on_message_ack(const Report& report, const wire::MessageAck& ack) {
 }
 
 void Sender::on_flow_ack(const Report& report, const wire::FlowAck& ack) {
-  SendFlow* f = flow(ack.flow);
+  SendFlowState* f = flow(ack.flow);
   if (!f || !f->grants) return;
   bool any = false;
-  for (SendFlow::Granted& g : *f->grants) {
+  for (SendFlowState::Granted& g : *f->grants) {
     if (!g.known || static_cast<int32_t>(g.grant.number - ack.below) >= 0) continue;
     for (SendMessage* m : g.message) {
       if (!m) continue;
@@ -95,7 +95,7 @@ void Sender::after_reports(Time now) {
 }
 
 void Sender::on_receiver_ended(const Report& report, const wire::FlowState& state) {
-  SendFlow* f = flow(state.flow);
+  SendFlowState* f = flow(state.flow);
   if (!f || state.phase == wire::FlowPhase::kOpen) return;
   on_flow_ack(report, {state.flow, state.below});
   settle_touched();
@@ -104,7 +104,7 @@ void Sender::on_receiver_ended(const Report& report, const wire::FlowState& stat
 }
 
 void Sender::on_end_seen(const wire::FlowStateSeen& seen) {
-  SendFlow* f = flow(seen.flow);
+  SendFlowState* f = flow(seen.flow);
   if (!f || seen.phase == wire::FlowPhase::kOpen) return;
   if (f->closed) {
     flows_[flow_index(seen.flow)].reset();

@@ -21,7 +21,7 @@ constexpr uint64_t number_of(uint64_t cookie) { return cookie & ((uint64_t{1} <<
 // Messages of one segment first; then the flow whose turn it is, its oldest message.
 SendMessage* Sender::next_message() {
   if (SendMessage* m = small_.front()) return m;
-  SendFlow* f = turns_.front();
+  SendFlowState* f = turns_.front();
   return f ? f->ready.front() : nullptr;
 }
 
@@ -50,7 +50,7 @@ bool Sender::send_burst(SendMessage& m, Path& path, Time now, Outbox& out) {
   }
   if (!m.sendable()) m.ReadyHook::unlink();
   if (m.is_short() || !m.flow) return sent > 0;
-  SendFlow& f = *m.flow;
+  SendFlowState& f = *m.flow;
   f.deficit -= static_cast<int64_t>(sent);
   if (f.ready.empty()) {
     f.deficit = 0;
@@ -138,7 +138,7 @@ void Sender::repeat() {
     if (!f) continue;
     if (static_cast<EndHook&>(*f).linked()) ends_due_.push_back(*f);
     if (unrecorded_ == 0 || !f->grants) continue;
-    for (SendFlow::Granted& g : *f->grants) {
+    for (SendFlowState::Granted& g : *f->grants) {
       for (SendMessage* m : g.message) {
         if (g.known && m && !m->recorded && !m->finished) records_.push_back(*m);
       }
@@ -146,14 +146,14 @@ void Sender::repeat() {
   }
 }
 
-wire::FlowState Sender::end_state(const SendFlow& f) const {
+wire::FlowState Sender::end_state(const SendFlowState& f) const {
   const bool clean = f.failure == Failure::kNone;
   return {f.id, wire::FlowRole::kSender, clean ? wire::FlowPhase::kFinished : wire::FlowPhase::kReset,
           static_cast<uint32_t>(f.failure), f.surfaced_below};
 }
 
 bool Sender::compose(wire::ControlWriter& out) {
-  while (SendFlow* f = seen_.front()) {
+  while (SendFlowState* f = seen_.front()) {
     if (!out.add(wire::GrantsSeen{f->id, f->grants_below})) return false;
     static_cast<SeenHook*>(f)->unlink();
   }
@@ -169,7 +169,7 @@ bool Sender::compose(wire::ControlWriter& out) {
     if (m->flow && !out.add(wire::Query{m->flow->id, m->number, m->part})) return false;
     m->QueryHook::unlink();
   }
-  while (SendFlow* f = ends_due_.front()) {
+  while (SendFlowState* f = ends_due_.front()) {
     if (!out.add(end_state(*f))) return false;
     static_cast<EndDueHook*>(f)->unlink();
   }
