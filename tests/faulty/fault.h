@@ -26,6 +26,7 @@ enum class Fault {
   kCrash,         // a segmentation fault
   kError,         // test returns ncclSystemError
   kNoConnect,     // connect never gives a comm
+  kStats,         // none: writes made-up statistics to the file that WEFT_STATS names
 };
 
 /// Which fault this .so has; defined in fault_choice.cc, compiled once for each.

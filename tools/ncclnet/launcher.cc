@@ -54,10 +54,10 @@ struct RankProcess {
 // Where a rank is that makes its own traffic.
 std::string counts_of(const Board& board) {
   if (board.connected < board.connections) {
-    return fmt::format(" connecting ({} of {} are up)", board.connected.load(),
+    return fmt::format("connecting ({} of {} are up)", board.connected.load(),
                        board.connections.load());
   }
-  return fmt::format(" {} of {} posted receives done, {} of {} accepted sends done",
+  return fmt::format("{} of {} posted receives done, {} of {} accepted sends done",
                      board.receives_done.load(), board.receives.load(), board.sends_done.load(),
                      board.sends.load());
 }
@@ -239,7 +239,9 @@ std::string Launcher::state_of(uint32_t index) const {
       waiting += fmt::format("{}{}, waiting for line {}", waiting.empty() ? "" : "; ", text,
                              slot.awaited.load(std::memory_order_relaxed));
     } else {
-      if (text.empty() || plan_.describe_line == nullptr) text += counts_of(ranks_[index]->board());
+      if (text.empty() || plan_.describe_line == nullptr) {
+        text = counts_of(ranks_[index]->board()) + (text.empty() ? "" : ", ") + text;
+      }
       busy += fmt::format("{}{}", busy.empty() ? "" : "; ", text);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,29 @@ namespace {
 constexpr size_t kGuardBytes = 64;
 constexpr size_t kChunkAlign = 4;  // floats: chunks begin on 16 bytes, as NCCL's do
 constexpr int kTag = 0;
+
+// What no sum looks like (not a number), laid at some places of a receive slot: if one is left
+// when the receive is done, the data was not there yet.
+constexpr uint32_t kCanary = 0xFFFFFFFFu;
+constexpr size_t kCanaryStride = 2048;
+
+template <class Visit>
+void for_each_canary(size_t bytes, Visit visit) {
+  for (size_t at = 0; at < bytes; at += kCanaryStride) visit(at);
+  if (bytes > 0) visit(bytes - sizeof kCanary);
+}
+
+void lay_canaries(unsigned char* slot, size_t bytes) {
+  for_each_canary(bytes, [&](size_t at) { std::memcpy(slot + at, &kCanary, sizeof kCanary); });
+}
+
+std::optional<size_t> find_canary(const unsigned char* slot, size_t bytes) {
+  std::optional<size_t> left;
+  for_each_canary(bytes, [&](size_t at) {
+    if (!left && std::memcmp(slot + at, &kCanary, sizeof kCanary) == 0) left = at;
+  });
+  return left;
+}
 
 }  // namespace
 
@@ -65,6 +89,7 @@ bool RingChannel::post_receive() {
   unsigned char* at = slot(receive_memory_, posted_);
   const size_t bytes = chunk_received(posted_).count * sizeof(float);
   tools::fill_guard(at + bytes, std::min(kGuardBytes, slot_bytes_ - bytes));
+  lay_canaries(at, bytes);
   void* data = at;
   void* mhandle = receive_mhandle_;
   size_t size = slot_bytes_;
@@ -88,6 +113,10 @@ bool RingChannel::test_receive() {
   if (const auto wrong = tools::check_guard(at + bytes, std::min(kGuardBytes, slot_bytes_ - bytes))) {
     rank_.fail(tools::kDataWrong, fmt::format("bytes past the received {} of receive {} of the ring "
                "were overwritten: the first is {}", bytes, arrived_, bytes + *wrong));
+  }
+  if (const auto left = find_canary(at, bytes)) {
+    rank_.fail(tools::kDataWrong, fmt::format("receive {} of the ring was reported done before its "
+               "data was there: byte {} of {} is not written", arrived_, *left, bytes));
   }
   ++arrived_;
   rank_.data_arrived(bytes, 1);

@@ -14,7 +14,8 @@
 // Both sides have `slots` buffers of `slot_bytes`; receives are posted ahead as slots become free,
 // larger than what comes, and sends leave as soon as the plugin takes them. Requests are tested
 // oldest first. `pump` does what can be done now and never waits. Behind each message in a receive
-// slot lies a guard, and the ends of a send slot are spoiled once its send is done.
+// slot lies a guard, within it lie canaries that the data must have overwritten when the receive is
+// done, and the ends of a send slot are spoiled once its send is done.
 #pragma once
 
 #include <cstddef>
