@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the state machine itself costs: two connections whose fabric costs nothing.
 //
-// One end sends 1 MiB messages in 16 KB segments to the other; posts are handed over as landings (placing) or
-// claimed and called arrived without a copy (datagram); control goes both ways. Reported: nanoseconds a
-// segment and side, control included (budget: 150).
+// One end sends 1 MiB messages in 16 KB segments to the other; posts are handed over as landings
+// (placing) or claimed and called arrived without a copy (datagram); control goes both ways.
+// Reported: nanoseconds a segment and side, control included (budget: 150).
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -81,7 +81,8 @@ class Bench {
       } else {
         // The header as a datagram of that length would have it; no payload is touched.
         wire::DataHeader header;
-        wire::decode_data(std::span(post.header.data(), wire::kDataHeaderBytes + post.bytes), &header);
+        wire::decode_data(std::span(post.header.data(), wire::kDataHeaderBytes + post.bytes),
+                          &header);
         if (to.claim(now_, header)) to.handle_arrival(now_, header, false);
       }
     }
@@ -98,7 +99,8 @@ class Bench {
     }
     Matcher::Match match;
     while (matcher_.match(0, kMessage, &match) == Matcher::Answer::kMatched) {
-      end_[0]->post_send({flow_, match.number, match.part, memory_.data(), kMessage, 0, region_[0], 0});
+      end_[0]->post_send(
+          {flow_, match.number, match.part, memory_.data(), kMessage, 0, region_[0], 0});
     }
   }
 
@@ -119,7 +121,8 @@ void connection(benchmark::State& state, bool places) {
   uint64_t segments = 0;
   for (auto _ : state) segments += bench.run(16);
   state.counters["ns_a_segment_and_side"] =
-      benchmark::Counter(static_cast<double>(segments) * 2e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+      benchmark::Counter(static_cast<double>(segments) * 2e-9,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void ConnectionPlacing(benchmark::State& state) { connection(state, true); }

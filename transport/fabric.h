@@ -1,14 +1,15 @@
-// SPDX-License-Identifier: Apache-2.0
-// The contract of a fabric: a driver for one kind of NIC access (udp, sim; verbs, ucx, dpdk to come).
+// SPDX-License-Identifier: Apache-2.0 The contract of a fabric: a driver for one kind of NIC access
+// (udp, sim; verbs, ucx, dpdk to come).
 //
-// A fabric moves datagrams (control, and on datagram fabrics data too) and, where its NIC places, writes.
-// It knows links and paths and no message. Set-up calls return Result; the data path is three batch calls,
-// post, post_control and poll, each virtual once a batch. What poll finds it hands to a FabricSink.
+// A fabric moves datagrams (control, and on datagram fabrics data too) and, where its NIC places,
+// writes. It knows links and paths and no message. Set-up calls return Result; the data path is
+// three batch calls, post, post_control and poll, each virtual once a batch. What poll finds it
+// hands to a FabricSink.
 //
-// Threading: one caller at a time (the engine that owns the fabric); wait_descriptors may be polled by
-// another thread. Ownership: a fabric owns its sockets or queue pairs and its receive buffers; spans that
-// it hands to a sink are valid during that call. Failure: a path that breaks is reported as PathChange or
-// is simply silent; posting never fails, it takes fewer posts than it was given.
+// Threading: one caller at a time (the engine that owns the fabric); wait_descriptors may be polled
+// by another thread. Ownership: a fabric owns its sockets or queue pairs and its receive buffers;
+// spans that it hands to a sink are valid during that call. Failure: a path that breaks is reported
+// as PathChange or is simply silent; posting never fails, it takes fewer posts than it was given.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ struct Datagram {
 
   std::byte* destination = nullptr;  // where bytes[header_bytes, size) belong; null: nowhere
   uint32_t header_bytes = 0;
-  uint64_t cookie = 0;               // the sink's own
+  uint64_t cookie = 0;  // the sink's own
 };
 
 // A write that the NIC has put in place (placing fabrics).
@@ -45,7 +46,8 @@ struct Landing {
   uint32_t bytes = 0;
 };
 
-// A post whose source is no longer read by anybody. Datagram fabrics copy at post time and need not report.
+// A post whose source is no longer read by anybody. Datagram fabrics copy at post time and need not
+// report.
 struct Completion {
   LinkId link = 0;
   uint64_t cookie = 0;
@@ -62,8 +64,8 @@ struct PathChange {
   What what = What::kKilled;
 };
 
-// Where poll delivers. For datagrams: receive() for a batch, then the fabric copies what got a destination,
-// then arrived() for the same batch.
+// Where poll delivers. For datagrams: receive() for a batch, then the fabric copies what got a
+// destination, then arrived() for the same batch.
 class FabricSink {
  public:
   virtual ~FabricSink() = default;
@@ -100,19 +102,22 @@ class Fabric {
   // connect_link takes the peer's answer, checked as hostile bytes. Neither blocks.
   virtual Result<LinkId> create_link(LinkAddress* address) = 0;
   virtual Status connect_link(LinkId link, std::span<const std::byte> peer_address) = 0;
-  // Paths of a connected link: the smaller of what the two ends offer is not a rule, pairs may repeat a port.
+  // Paths of a connected link: the smaller of what the two ends offer is not a rule, pairs may
+  // repeat a port.
   virtual int paths(LinkId link) const = 0;
   virtual void close_link(LinkId link) = 0;
 
   virtual Result<MemoryKeys> register_memory(const MemoryRange& range) = 0;
   virtual void deregister_memory(MemoryKeys keys) = 0;
 
-  // Placing fabrics: end a path's epoch in both directions (ERR, drain, RESET on verbs), answered by
-  // PathChange::kKilled; reopen_path gives it a queue pair of the new epoch. No-ops on datagram fabrics.
+  // Placing fabrics: end a path's epoch in both directions (ERR, drain, RESET on verbs), answered
+  // by PathChange::kKilled; reopen_path gives it a queue pair of the new epoch. No-ops on datagram
+  // fabrics.
   virtual void kill_path(LinkId link, PathIndex path, uint32_t epoch) = 0;
   virtual void reopen_path(LinkId link, PathIndex path, uint32_t epoch) = 0;
 
-  // The data path. Each takes a prefix of its batch and returns how many; what was not taken was not sent.
+  // The data path. Each takes a prefix of its batch and returns how many; what was not taken was
+  // not sent.
   virtual size_t post(Time now, std::span<const SegmentPost> batch) = 0;
   virtual size_t post_control(Time now, std::span<const ControlPost> batch) = 0;
   // Delivers at most `budget` arrivals; returns how many it delivered.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What memory is to a fabric: where it lives, how bytes get into it, when they are visible there.
 //
-// A fabric that places by itself only registers memory; a datagram fabric copies through this interface,
-// which knows host memory today and which gpu/ implements for device memory. The endpoint hands one
-// Memory in per process; its methods may be called by any engine's thread and never block on a peer.
+// A fabric that places by itself only registers memory; a datagram fabric copies through this
+// interface, which knows host memory today and which gpu/ implements for device memory. The
+// endpoint hands one Memory in per process; its methods may be called by any engine's thread and
+// never block on a peer.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ namespace weft {
 
 enum class MemoryKind : uint8_t { kHost, kDevice, kDmaBuf };
 
-// A registration as the plugin was asked for it. `dma_buf` is a descriptor that the owner of the region
-// keeps open, or -1.
+// A registration as the plugin was asked for it. `dma_buf` is a descriptor that the owner of the
+// region keeps open, or -1.
 struct MemoryRange {
   std::byte* base = nullptr;
   uint64_t bytes = 0;
@@ -33,17 +34,19 @@ struct Placement {
   uint32_t bytes = 0;
 };
 
-// Copies into host memory that a GPU or another core may be polling (LL, LL128): front to back, in words
-// of at least 8 aligned bytes, and of each 128-byte line of the message the last word after all others
-// (design, invariant 8). `bytes` counts from a line boundary of the message.
+// Copies into host memory that a GPU or another core may be polling (LL, LL128): front to back, in
+// words of at least 8 aligned bytes, and of each 128-byte line of the message the last word after
+// all others (design, invariant 8). `bytes` counts from a line boundary of the message.
 inline void copy_lines(std::byte* to, const std::byte* from, size_t bytes) {
   using Vector [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = long long;
   while (bytes >= kLineBytes) {
-    Vector* d = reinterpret_cast<Vector*>(to);  // not auto: g++ deduces the type without its alignment
+    Vector* d =
+        reinterpret_cast<Vector*>(to);  // not auto: g++ deduces the type without its alignment
     const Vector* s = reinterpret_cast<const Vector*>(from);
     Vector v0 = s[0], v1 = s[1], v2 = s[2], v3 = s[3], v4 = s[4], v5 = s[5], v6 = s[6], v7 = s[7];
     d[0] = v0, d[1] = v1, d[2] = v2, d[3] = v3, d[4] = v4, d[5] = v5, d[6] = v6;
-    asm volatile("" ::: "memory");  // the line's last word stays last; x86 keeps the order of stores
+    asm volatile("" ::
+                     : "memory");  // the line's last word stays last; x86 keeps the order of stores
     d[7] = v7;
     asm volatile("" ::: "memory");
     to += kLineBytes, from += kLineBytes, bytes -= kLineBytes;

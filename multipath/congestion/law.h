@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// How much a connection may have in flight. One law a file, one object a connection, chosen by name.
+// SPDX-License-Identifier: Apache-2.0 How much a connection may have in flight. One law a file, one
+// object a connection, chosen by name.
 //
 // Pure: time comes with the calls. All quantities are payload bytes.
 #pragma once
@@ -14,10 +14,10 @@ namespace weft {
 
 struct AckSample {
   Time now;
-  uint64_t bytes = 0;      // newly acked
-  Duration rtt{};          // 0 when this ack gave no sample
-  Duration base_rtt{};     // the smallest seen; 0 when unknown
-  bool marked = false;     // congestion experienced
+  uint64_t bytes = 0;   // newly acked
+  Duration rtt{};       // 0 when this ack gave no sample
+  Duration base_rtt{};  // the smallest seen; 0 when unknown
+  bool marked = false;  // congestion experienced
 };
 
 class Law {

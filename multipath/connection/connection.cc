@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Where sender, receiver, regions, kills and liveness meet: inputs are handed to whom they concern, control
-// packets are composed from what each has to say, and statements that nobody confirmed are repeated.
+// SPDX-License-Identifier: Apache-2.0 Where sender, receiver, regions, kills and liveness meet:
+// inputs are handed to whom they concern, control packets are composed from what each has to say,
+// and statements that nobody confirmed are repeated.
 #include "multipath/connection/connection.h"
 
 #include <algorithm>
@@ -21,11 +21,16 @@ constexpr Duration kLongPoll = milliseconds(1);  // a longer gap makes RTT sampl
 
 struct Connection::Parts {
   explicit Parts(const ConnectionConfig& c)
-      : config(c), sender(config, regions), receiver(config, regions), kill(config, sender.ledger()),
+      : config(c),
+        sender(config, regions),
+        receiver(config, regions),
+        kill(config, sender.ledger()),
         liveness(config.peer_timeout) {}
 
   // The handler of read_statements.
-  void on(const wire::Region& s) { if (regions.learn(s)) sender.on_region_known(); }
+  void on(const wire::Region& s) {
+    if (regions.learn(s)) sender.on_region_known();
+  }
   void on(const wire::RegionSeen& s) { regions.confirm(s); }
   void on(const wire::Grant& s) { sender.on_grant(s); }
   void on(const wire::GrantsSeen& s) { receiver.on_grants_seen(s); }
@@ -43,11 +48,14 @@ struct Connection::Parts {
   void on(const wire::Pong&) {}
 
   void fail_all(Failure failure);
-  void kill_if(bool under_way) { if (under_way && config.offloads.places) kill.start_all(); }
+  void kill_if(bool under_way) {
+    if (under_way && config.offloads.places) kill.start_all();
+  }
   void take_kills();
   bool waits_for_peer() const { return sender.wants_peer() || receiver.expects(); }
   bool unconfirmed() const {
-    return regions.unconfirmed() || sender.unconfirmed() || receiver.unconfirmed() || kill.pending();
+    return regions.unconfirmed() || sender.unconfirmed() || receiver.unconfirmed() ||
+           kill.pending();
   }
   bool control_due(Time now) const;
   bool compose(Time now, wire::ControlWriter& out);
@@ -60,7 +68,7 @@ struct Connection::Parts {
   Receiver receiver;
   PathKill kill;
   Liveness liveness;
-  Report report;                 // of the packet being handled
+  Report report;  // of the packet being handled
   std::vector<wire::FlowStateSeen> ends_seen;
   bool pong_due = false;
   uint32_t pong = 0;
@@ -68,7 +76,7 @@ struct Connection::Parts {
   uint32_t pings = 0;
   Time repeat_at = Time::never();
   Duration repeat_every{};
-  bool failed = false;           // the peer is dead: nothing is sent any more
+  bool failed = false;  // the peer is dead: nothing is sent any more
 };
 
 void Connection::Parts::on(const wire::FlowState& s) {
@@ -152,7 +160,8 @@ bool Connection::open_send_flow(FlowId id) { return parts_->sender.open_flow(id)
 void Connection::close_send_flow(FlowId id) { parts_->sender.close_flow(id); }
 void Connection::close_receive_flow(FlowId id) { parts_->kill_if(parts_->receiver.close_flow(id)); }
 
-bool Connection::add_region(std::byte* base, uint64_t bytes, std::span<const uint64_t> keys, RegionId* id) {
+bool Connection::add_region(std::byte* base, uint64_t bytes, std::span<const uint64_t> keys,
+                            RegionId* id) {
   return parts_->regions.add(base, bytes, keys, id);
 }
 
@@ -227,6 +236,8 @@ void Connection::handle_refused(std::span<const SegmentPost> posts) {
 
 void Connection::handle_peer_hint(Time now) { parts_->liveness.ask_at_once(now); }
 
+void Connection::handle_wanted(Time now) { parts_->liveness.want(now); }
+
 void Connection::handle_peer_gone(Time) { parts_->fail_all(Failure::kPeerClosed); }
 
 void Connection::handle_timeout(Time now) {
@@ -257,7 +268,8 @@ void Connection::poll_transmit(Time now, Outbox& out) {
   p.kill.take_commands(out);
   if (p.failed) return p.receiver.acks_left();
   p.liveness.expect(p.waits_for_peer(), now);
-  // Data first decides which records are due; control goes out first all the same, being posted first.
+  // Data first decides which records are due; control goes out first all the same, being posted
+  // first.
   p.sender.transmit(now, out);
   if (p.transmit_control(now, out)) p.receiver.acks_left();
   p.schedule_repeat(now);
@@ -294,13 +306,15 @@ std::vector<std::vector<std::byte>> Connection::last_word() const {
 
 bool Connection::quiet() const {
   const Parts& p = *parts_;
-  return p.failed || (p.sender.idle() && !p.receiver.expects() && p.receiver.quiet() && !p.unconfirmed() &&
-                      !p.control_due(Time{INT64_MIN}));
+  return p.failed || (p.sender.idle() && !p.receiver.expects() && p.receiver.quiet() &&
+                      !p.unconfirmed() && !p.control_due(Time{INT64_MIN}));
 }
 
 std::span<const Path> Connection::paths() const { return parts_->sender.ledger().paths(); }
 uint64_t Connection::segments_lost() const { return parts_->sender.ledger().lost(); }
-uint64_t Connection::segments_retransmitted() const { return parts_->sender.ledger().retransmitted(); }
+uint64_t Connection::segments_retransmitted() const {
+  return parts_->sender.ledger().retransmitted();
+}
 Time Connection::last_heard() const { return parts_->liveness.last_heard(); }
 
 std::string Connection::describe(Time now) const {
@@ -311,13 +325,15 @@ std::string Connection::describe(Time now) const {
   };
   int dead = 0, killing = 0;
   for (const Path& path : paths()) dead += path.dead, killing += path.killing;
-  return std::to_string(p.sender.open_messages()) + " sends and " + std::to_string(p.receiver.open_receives()) +
-         " receives open, " + std::to_string(p.sender.ledger().in_flight()) + " bytes in flight, " +
+  return std::to_string(p.sender.open_messages()) + " sends and " +
+         std::to_string(p.receiver.open_receives()) + " receives open, " +
+         std::to_string(p.sender.ledger().in_flight()) + " bytes in flight, " +
          std::to_string(paths().size()) + " paths (" + std::to_string(dead) + " dead, " +
-         std::to_string(killing) + " ending), heard " + in_us(p.liveness.last_heard()) + ", loss timer " +
-         in_us(p.sender.ledger().deadline()) + ", repeat " + in_us(p.repeat_at) + ", ack " +
-         in_us(p.receiver.ack_deadline()) + ", liveness " + in_us(p.liveness.deadline()) +
-         (p.control_due(now) ? ", control due" : "") + (p.failed ? ", failed" : "");
+         std::to_string(killing) + " ending), heard " + in_us(p.liveness.last_heard()) +
+         ", loss timer " + in_us(p.sender.ledger().deadline()) + ", repeat " + in_us(p.repeat_at) +
+         ", ack " + in_us(p.receiver.ack_deadline()) + ", liveness " +
+         in_us(p.liveness.deadline()) + (p.control_due(now) ? ", control due" : "") +
+         (p.failed ? ", failed" : "");
 }
 
 }  // namespace weft

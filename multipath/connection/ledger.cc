@@ -18,7 +18,8 @@ Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
       paths_(static_cast<size_t>(std::clamp(config.paths, 1, kMaxPaths))),
       selector_(make_selector(config.selector, static_cast<int>(paths_.size()), config.seed)),
       law_(make_law(config.law, {config.window_bytes, config.segment_bytes})) {
-  if (!selector_) selector_ = make_selector("oblivious", static_cast<int>(paths_.size()), config.seed);
+  if (!selector_)
+    selector_ = make_selector("oblivious", static_cast<int>(paths_.size()), config.seed);
   if (!law_) law_ = make_law("fixed", {config.window_bytes, config.segment_bytes});
   for (size_t i = 0; i < paths_.size(); ++i) {
     paths_[i].index = static_cast<PathIndex>(i);
@@ -152,13 +153,17 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
     // Only probes are acked by path, by the low 16 bits of their number.
     if (ack.epoch != path.epoch) return;
     const uint64_t number = wire::widen(ack.largest, 16, path.copies.next());
-    if (!path.copies.holds(number) || !path.copies.at(number).probe || path.copies.at(number).settled) return;
-    path.rtt.add(report.now - path.copies.at(number).sent - nanoseconds(ack.hold_ns), report.upper_bound);
+    if (!path.copies.holds(number) || !path.copies.at(number).probe ||
+        path.copies.at(number).settled)
+      return;
+    path.rtt.add(report.now - path.copies.at(number).sent - nanoseconds(ack.hold_ns),
+                 report.upper_bound);
     arrive(path, number, report);
   } else {
     if (ack.largest >= path.copies.next()) return;
     if (path.copies.holds(ack.largest) && !path.copies.at(ack.largest).settled) {
-      const Duration sample = report.now - path.copies.at(ack.largest).sent - nanoseconds(ack.hold_ns);
+      const Duration sample =
+          report.now - path.copies.at(ack.largest).sent - nanoseconds(ack.hold_ns);
       path.rtt.add(sample, report.upper_bound);
       rtt_.add(sample, report.upper_bound);
     }
@@ -166,7 +171,8 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
     const uint64_t from = std::max(path.copies.oldest(), first);
     for (uint64_t number = from; number <= ack.largest; ++number) {
       const uint64_t k = number - first;
-      if (ack.bits[k / 64] >> (k % 64) & 1 && !path.copies.at(number).settled) arrive(path, number, report);
+      if (ack.bits[k / 64] >> (k % 64) & 1 && !path.copies.at(number).settled)
+        arrive(path, number, report);
     }
   }
   path.copies.trim();
@@ -175,7 +181,8 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
   refresh(path);
 }
 
-void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t latest, Duration hold) {
+void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t latest,
+                   Duration hold) {
   for (Path& path : paths_) {
     if (!busy_.test(path.index)) continue;
     bool moved = false;
@@ -209,6 +216,8 @@ PathIndex Ledger::control_path() {
   return control_turn_;
 }
 
-Duration Ledger::smoothed_rtt() const { return rtt_.known() ? rtt_.smoothed() : config_.initial_rtt; }
+Duration Ledger::smoothed_rtt() const {
+  return rtt_.known() ? rtt_.smoothed() : config_.initial_rtt;
+}
 
 }  // namespace weft

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which copies of which segments are out on which paths, and what became of them.
 //
-// The ledger decides three things for the sender: may another segment go and where (window, selector), which
-// copies are dead, and when to ask. A copy's life: posted -> settled as arrived, or condemned (it can no longer
-// arrive) -> buried (its segment goes into repair). What condemns follows from the fabric's offloads:
+// The ledger decides three things for the sender: may another segment go and where (window,
+// selector), which copies are dead, and when to ask. A copy's life: posted -> settled as arrived,
+// or condemned (it can no longer arrive) -> buried (its segment goes into repair). What condemns
+// follows from the fabric's offloads:
 //
-//   datagram                  it is older than an RTT and three later packets of its path arrived, or one sent later
-//                             on any path did and it is overdue (RACK, RFC 8985): being wrong costs a duplicate
-//   places, ordered, lossy    something posted later on the same path has arrived, and the copy is older than
-//                             the largest recent RTT of that path; a path that is seen to reorder is ordered no more
-//   places, otherwise         nothing but a kill; a copy missing for four time-outs demands one
-//   places                    both ends have killed the queue pair that carried it (path_kill)
+//   datagram                it is older than an RTT and three later packets of its path arrived, or
+//                           one sent later on any path did and it is overdue (RACK, RFC 8985):
+//                           being wrong costs a duplicate
+//   places, ordered, lossy  something posted later on the same path has arrived, and the copy is
+//                           older than the largest recent RTT of that path; a path that is seen to
+//                           reorder is ordered no more
+//   places, otherwise       nothing but a kill; a copy missing for four time-outs demands one
+//   places                  both ends have killed the queue pair that carried it (path_kill)
 //
-// On placing fabrics burial waits for a report of that very message with a stamp no older than the evidence, so
-// that at most one copy of a segment is ever alive (design, invariant 2). A time-out never sends data: it
-// probes the path and asks for the message's state. Three time-outs without any arrival, while the peer is heard
-// on other ways, make a path dead.
+// On placing fabrics burial waits for a report of that very message with a stamp no older than the
+// evidence, so that at most one copy of a segment is ever alive (design, invariant 2). A time-out
+// never sends data: it probes the path and asks for the message's state. Three time-outs without
+// any arrival, while the peer is heard on other ways, make a path dead.
 //
-// Pure and single threaded. Owns the paths; messages belong to the sender's pool and are named, not pointed to.
+// Pure and single threaded. Owns the paths; messages belong to the sender's pool and are named, not
+// pointed to.
 #pragma once
 
 #include <memory>
@@ -56,8 +60,8 @@ class Ledger {
 
   // --- Arrivals.
   void on_path_ack(const Report& report, const wire::PathAck& ack);
-  // After messages learnt of arrivals from their own reports: settles the copies concerned. `latest` is the
-  // segment of `message` that arrived last, `hold` before the report was made.
+  // After messages learnt of arrivals from their own reports: settles the copies concerned.
+  // `latest` is the segment of `message` that arrived last, `hold` before the report was made.
   void sweep(const Report& report, const SendMessage* message, uint32_t latest, Duration hold);
   // Condemns and buries what can be. After every batch of reports, and when deadline() has passed.
   void detect_losses(Time now);
@@ -89,7 +93,9 @@ class Ledger {
   uint64_t retransmitted() const { return retransmitted_; }
 
  private:
-  SendMessage* find(const Copy& copy) { return messages_.find(copy.message, copy.message_generation); }
+  SendMessage* find(const Copy& copy) {
+    return messages_.find(copy.message, copy.message_generation);
+  }
   void enter(Path& path, Copy& copy, Time now);
   void settle(Path& path, Copy& copy);
   void arrive(Path& path, uint64_t number, const Report& report);
@@ -109,7 +115,7 @@ class Ledger {
   std::unique_ptr<Selector> selector_;
   std::unique_ptr<Law> law_;
   PathMask usable_;
-  PathMask busy_;  // paths with copies in their ring
+  PathMask busy_;     // paths with copies in their ring
   RttEstimator rtt_;  // over all paths
   uint64_t in_flight_ = 0;
   uint64_t lost_ = 0;
@@ -117,7 +123,7 @@ class Ledger {
   Time newest_arrived_sent_{INT64_MIN};  // when the youngest copy known to have arrived was sent
   Duration newest_arrived_rtt_{};        // unadjusted
   Time loss_deadline_ = Time::never();
-  Time next_deadline_ = Time::never();   // never later than the earliest of the paths'
+  Time next_deadline_ = Time::never();  // never later than the earliest of the paths'
   bool wanted_ = false;
   PathIndex control_turn_ = 0;
   std::vector<PathIndex> kills_wanted_;

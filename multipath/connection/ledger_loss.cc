@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr uint64_t kReorderPackets = 3;       // RFC 9002, kPacketThreshold
+constexpr uint64_t kReorderPackets = 3;  // RFC 9002, kPacketThreshold
 constexpr int kDeadAfterTimeouts = 3;
 constexpr Duration kFirstRevival = milliseconds(1);
 constexpr Duration kLastRevival = milliseconds(100);
@@ -18,7 +18,8 @@ constexpr int kStuckTimeouts = 4;
 
 Duration Ledger::timeout(const Path& path) const {
   const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
-  const Duration base = rtt.known() ? rtt.smoothed() + rtt.variation() * 4 : config_.initial_rtt * 3;
+  const Duration base =
+      rtt.known() ? rtt.smoothed() + rtt.variation() * 4 : config_.initial_rtt * 3;
   const Duration whole = std::max(base + config_.max_hold, config_.timer_floor);
   return whole * (int64_t{1} << std::min(path.timeouts, kMostBackoff));
 }
@@ -28,12 +29,14 @@ void Ledger::set_deadline(Path& path, Time at) {
   next_deadline_ = earlier(next_deadline_, at);
 }
 
-// Whether the datagram carrying this copy must be taken for lost; asks for a later look when it is only suspect.
+// Whether the datagram carrying this copy must be taken for lost; asks for a later look when it is
+// only suspect.
 bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time now) {
   const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
   Time due;
   if (number + kReorderPackets <= path.largest_arrived) {
-    due = copy.sent + rtt.smoothed() + rtt.variation();  // a path that jitters is not one that loses
+    due =
+        copy.sent + rtt.smoothed() + rtt.variation();  // a path that jitters is not one that loses
   } else if (copy.sent < newest_arrived_sent_) {
     const Duration window = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
     due = copy.sent + std::max(newest_arrived_rtt_, rtt.smoothed()) + window;
@@ -45,8 +48,8 @@ bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time n
   return false;
 }
 
-// Where order proves nothing, a copy that is missing for long on a path that works otherwise can only be
-// declared dead by ending the path's epoch.
+// Where order proves nothing, a copy that is missing for long on a path that works otherwise can
+// only be declared dead by ending the path's epoch.
 void Ledger::demand_kill_if_stuck(Path& path, const Copy& copy, Time now) {
   if (path.killing || copy.epoch != path.epoch) return;
   const Time due = copy.sent + timeout(path) * kStuckTimeouts;
@@ -90,7 +93,8 @@ void Ledger::ask(SendMessage& message, Time now) {
   loss_deadline_ = earlier(loss_deadline_, message.query_after);
 }
 
-// A condemned copy: repaired once the message's own state, as of the evidence, still lacks the segment.
+// A condemned copy: repaired once the message's own state, as of the evidence, still lacks the
+// segment.
 void Ledger::bury(Path& path, Copy& copy, Time now) {
   SendMessage* message = copy.probe ? nullptr : find(copy);
   if (message && !message->finished && !message->acked.test(copy.segment)) {
@@ -144,7 +148,8 @@ void Ledger::time_out(Path& path, Time now, Time last_heard) {
     const Duration wait = kFirstRevival * (int64_t{1} << std::min(path.revivals_tried, 7));
     path.deadline = now + std::min(std::max(wait, timeout(path) / 8), kLastRevival);
     // The last probe may have died with the whole epoch: begin another one now and then.
-    if (config_.offloads.places && path.revivals_tried % 8 == 0) kills_wanted_.push_back(path.index);
+    if (config_.offloads.places && path.revivals_tried % 8 == 0)
+      kills_wanted_.push_back(path.index);
     return;
   }
   if (!oldest) return;
@@ -175,7 +180,8 @@ void Ledger::set_wanted(bool wanted, Time now) {
   wanted_ = wanted;
   if (!wanted) return;
   for (Path& path : paths_) {
-    if (path.dead && path.deadline == Time::never()) set_deadline(path, now);  // its time has passed
+    if (path.dead && path.deadline == Time::never())
+      set_deadline(path, now);  // its time has passed
   }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // FIFO matching of sends to grants, with tags choosing the part of a grouped receive.
 //
-// The rule (NCCL's): a send goes to the head grant, the oldest with a part left. Its tag picks the first
-// free part with that tag; a tag that the head does not have must wait until the head is full. The head is
-// full when every part is taken. A send larger than its part is an error.
+// The rule (NCCL's): a send goes to the head grant, the oldest with a part left. Its tag picks the
+// first free part with that tag; a tag that the head does not have must wait until the head is
+// full. The head is full when every part is taken. A send larger than its part is an error.
 //
-// A Matcher belongs to whoever calls isend and is used by that thread alone, so matching takes no lock; it
-// is fed with the kGranted events of one flow, in order.
+// A Matcher belongs to whoever calls isend and is used by that thread alone, so matching takes no
+// lock; it is fed with the kGranted events of one flow, in order.
 #pragma once
 
 #include <array>
@@ -28,9 +28,7 @@ class Matcher {
   bool empty() const { return head_ == tail_; }
 
   // Precondition: !full().
-  void add(const wire::Grant& grant) {
-    grants_[tail_++ % kMaxReceives] = {grant, 0};
-  }
+  void add(const wire::Grant& grant) { grants_[tail_++ % kMaxReceives] = {grant, 0}; }
 
   Answer match(int32_t tag, uint64_t bytes, Match* out) {
     if (empty()) return Answer::kNotYet;

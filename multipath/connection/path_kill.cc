@@ -3,7 +3,8 @@
 
 namespace weft {
 
-PathKill::PathKill(const ConnectionConfig& config, Ledger& ledger) : config_(config), ledger_(ledger) {
+PathKill::PathKill(const ConnectionConfig& config, Ledger& ledger)
+    : config_(config), ledger_(ledger) {
   if (config_.offloads.places) commands_.reserve(2 * ledger_.paths().size());
 }
 
@@ -40,13 +41,15 @@ void PathKill::on_statement(const Report& report, const wire::PathState& state) 
   if (!config_.offloads.places || state.path >= ledger_.paths().size()) return;
   Path& path = ledger_.paths()[state.path];
   if (state.epoch < path.epoch) {
-    // The peer has not heard that we are past this epoch. Its "live" needs no answer: a kill that we
-    // start is told anyway, and answering one would have two ends of different epochs talk for ever.
+    // The peer has not heard that we are past this epoch. Its "live" needs no answer: a kill that
+    // we start is told anyway, and answering one would have two ends of different epochs talk for
+    // ever.
     if (state.phase != wire::PathPhase::kLive) tell(path);
     return;
   }
   const bool peer_is_past = state.epoch > path.epoch;  // it may only be so after killing ours
-  if (peer_is_past && state.epoch - path.epoch > 1) return;  // impossible: it needs our word for each step
+  if (peer_is_past && state.epoch - path.epoch > 1)
+    return;  // impossible: it needs our word for each step
   if (!path.killing) {
     if (state.phase == wire::PathPhase::kLive && !peer_is_past) return;
     start(path);
@@ -78,7 +81,8 @@ bool PathKill::compose(wire::ControlWriter& out) {
   for (Path& path : ledger_.paths()) {
     if (!path.tell_state) continue;
     auto phase = wire::PathPhase::kLive;
-    if (path.killing) phase = path.kill_here_done ? wire::PathPhase::kKilled : wire::PathPhase::kKill;
+    if (path.killing)
+      phase = path.kill_here_done ? wire::PathPhase::kKilled : wire::PathPhase::kKill;
     if (!out.add(wire::PathState{path.index, phase, path.epoch, 0})) return false;
     path.tell_state = false;
     --due_;

@@ -1,14 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
-// How the two ends end a path's epoch on a placing fabric, so that what it carried is certainly dead.
+// SPDX-License-Identifier: Apache-2.0 How the two ends end a path's epoch on a placing fabric, so
+// that what it carried is certainly dead.
 //
-// A queue pair carries both directions, so a kill ends both, and each side needs the other's confirmation:
+// A queue pair carries both directions, so a kill ends both, and each side needs the other's
+// confirmation:
 //
 //   live --(want, or the peer says kill)--> killing: tell "kill e", ask the fabric to kill e
 //   killing --(fabric: killed e)--> tell "killed e"
-//   killing --(killed here, and the peer says killed e or live > e)--> live at e + 1; copies of e are condemned
+//   killing --(killed here, and the peer says killed e or live > e)--> live at e + 1, where all
+//       copies of e are condemned
 //
-// Every statement is a state and is repeated until the peer's answer makes it moot: "kill e" and "killed e"
-// while killing, "live e" (which says that all below e is killed here) whenever the peer speaks of less.
+// Every statement is a state and is repeated until the peer's answer makes it moot: "kill e" and
+// "killed e" while killing, "live e" (which says that all below e is killed here) whenever the peer
+// speaks of less.
 #pragma once
 
 #include "multipath/connection/ledger.h"

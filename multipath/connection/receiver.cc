@@ -104,7 +104,8 @@ bool Receiver::region_removed(RegionId id) {
     bool used = false;
     for (uint32_t n = f->complete_below; n != f->posted_below; ++n) {
       const Receive* r = f->find(n);
-      for (int i = 0; r && i < r->parts; ++i) used = used || (r->part[i]->region == id && r->part[i]->room > 0);
+      for (int i = 0; r && i < r->parts; ++i)
+        used = used || (r->part[i]->region == id && r->part[i]->room > 0);
     }
     if (used) fail(*f, Failure::kDeregistered);
     under_way = under_way || used;
@@ -185,7 +186,8 @@ std::byte* Receiver::claim(Time now, const wire::DataHeader& h) {
   if (!p) {
     acknowledge_again(now, *f, h.number, h.part);
     // A copy of what is complete: its packet number counts as arrived, for the segment has.
-    if (static_cast<int32_t>(h.number - f->complete_below) < 0) see_packet(now, h.path, h.packet, false);
+    if (static_cast<int32_t>(h.number - f->complete_below) < 0)
+      see_packet(now, h.path, h.packet, false);
     return nullptr;
   }
   if (!size_part(*p, h.message_bytes, h.segment_bytes)) return nullptr;
@@ -248,15 +250,18 @@ void Receiver::finish_part(PartState& p) {
   finishing_.push_back(r);
   --open_receives_;
   const uint32_t before = f.complete_below;
-  while (f.complete_below != f.posted_below && (*f.receives)[f.complete_below % kMaxReceives].left == 0) {
+  while (f.complete_below != f.posted_below &&
+         (*f.receives)[f.complete_below % kMaxReceives].left == 0) {
     ++f.complete_below;
   }
   if (f.complete_below != before) flows_due_.push_back(f);
   // What is complete was granted and seen, whether the sender said so or not.
-  if (static_cast<int32_t>(f.complete_below - f.seen_below) > 0) on_grants_seen({f.id, f.complete_below});
+  if (static_cast<int32_t>(f.complete_below - f.seen_below) > 0)
+    on_grants_seen({f.id, f.complete_below});
 }
 
-void Receiver::on_landing(Time now, PathIndex path, uint32_t epoch, uint32_t immediate, uint32_t bytes) {
+void Receiver::on_landing(Time now, PathIndex path, uint32_t epoch, uint32_t immediate,
+                          uint32_t bytes) {
   if (path >= kMaxPaths) return;
   const wire::Immediate imm = wire::decode_immediate(immediate);
   if (imm.kind == wire::ImmediateKind::kShort) return land_short(now, imm, bytes);
@@ -286,7 +291,8 @@ void Receiver::land_long(Time now, const wire::Immediate& imm, uint32_t bytes) {
   if (slots_.empty()) slots_.resize(wire::kImmediateSlots);
   Slot& slot = slots_[imm.slot];
   if (slot.generation != imm.generation) {
-    // The sender reuses a slot only when no copy of its last message lives: what we knew of it is over.
+    // The sender reuses a slot only when no copy of its last message lives: what we knew of it is
+    // over.
     slot = Slot{};
     slot.generation = imm.generation;
   }

@@ -1,15 +1,16 @@
-// SPDX-License-Identifier: Apache-2.0
-// The receiving half of a connection: receives posted, grants told, segments claimed and arrived, acks owed.
+// SPDX-License-Identifier: Apache-2.0 The receiving half of a connection: receives posted, grants
+// told, segments claimed and arrived, acks owed.
 //
-// A receive has a number in its flow and up to 8 parts, each a buffer with a tag. On a datagram fabric the
-// header of a segment claims its place once; whatever cannot claim (a duplicate, a stranger, too early) is
-// written nowhere. On a placing fabric the NIC has written already, and the immediate data says what it was: a
-// short message names flow, number and part, a long one a slot that the sender's record explains; what lands
-// before its record waits in 64 bits a slot. A receive is reported only after an ack that covers it went out.
+// A receive has a number in its flow and up to 8 parts, each a buffer with a tag. On a datagram
+// fabric the header of a segment claims its place once; whatever cannot claim (a duplicate, a
+// stranger, too early) is written nowhere. On a placing fabric the NIC has written already, and the
+// immediate data says what it was: a short message names flow, number and part, a long one a slot
+// that the sender's record explains; what lands before its record waits in 64 bits a slot. A
+// receive is reported only after an ack that covers it went out.
 //
-// Every report carries `stamp`, the count of events here, so that the sender can order what it is told.
-// Nothing is allocated for a message before its receive was posted. Bounds: kMaxReceives receives and
-// kMaxPartsInFlow parts a flow, 16384 flows.
+// Every report carries `stamp`, the count of events here, so that the sender can order what it is
+// told. Nothing is allocated for a message before its receive was posted. Bounds: kMaxReceives
+// receives and kMaxPartsInFlow parts a flow, 16384 flows.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,7 @@ namespace weft {
 struct ReceiveFlowState;
 struct Receive;
 
-struct PartAckHook : Hook {};   // its arrivals are to be reported
+struct PartAckHook : Hook {};  // its arrivals are to be reported
 struct PartState : PartAckHook {
   uint32_t pool_index = 0;
   uint32_t pool_generation = 0;
@@ -38,7 +39,7 @@ struct PartState : PartAckHook {
   RegionId region = 0;
   int32_t tag = 0;
 
-  bool sized = false;           // the three below are known
+  bool sized = false;  // the three below are known
   uint64_t bytes = 0;
   uint32_t segment_bytes = 0;
   uint32_t segments = 0;
@@ -54,9 +55,9 @@ struct Receive : FinishHook {
   ReceiveFlowState* flow = nullptr;
   uint32_t number = 0;
   uint8_t parts = 0;
-  uint8_t left = 0;             // parts not complete
+  uint8_t left = 0;  // parts not complete
   Token token = 0;
-  bool reported = false;        // to the caller; it stays until all before it are complete
+  bool reported = false;  // to the caller; it stays until all before it are complete
   std::array<PartState*, wire::kMaxParts> part{};
 };
 
@@ -67,16 +68,17 @@ struct REndHook : Hook {};
 struct REndDueHook : Hook {};
 struct ReceiveFlowState : GrantDueHook, FlowAckHook, RFailHook, REndHook, REndDueHook {
   FlowId id = 0;
-  std::unique_ptr<std::array<Receive, kMaxReceives>> receives;  // by number; made with the first one
+  std::unique_ptr<std::array<Receive, kMaxReceives>>
+      receives;  // by number; made with the first one
   std::unique_ptr<Pool<PartState, kMaxPartsInFlow>> parts;
   uint32_t posted_below = 0;
-  uint32_t complete_below = 0;   // all receives below are complete
-  uint32_t reported_below = 0;   // and below this, told to the caller: their slots are free
-  uint32_t told_below = 0;       // grants told at least once since the last repeat
-  uint32_t seen_below = 0;       // grants the sender confirmed
+  uint32_t complete_below = 0;  // all receives below are complete
+  uint32_t reported_below = 0;  // and below this, told to the caller: their slots are free
+  uint32_t told_below = 0;      // grants told at least once since the last repeat
+  uint32_t seen_below = 0;      // grants the sender confirmed
   bool closed = false;
   bool peer_closed = false;
-  bool end_seen = false;         // the sender confirmed that the flow is over
+  bool end_seen = false;  // the sender confirmed that the flow is over
   Failure failure = Failure::kNone;
 
   Receive* find(uint32_t number) {
@@ -90,7 +92,7 @@ struct PathArrivals {
   BitWindow<512> seen;
   uint64_t largest = 0;
   Time largest_at;
-  uint64_t reported = 0;         // the largest of the last report
+  uint64_t reported = 0;  // the largest of the last report
   uint32_t epoch = 0;
   uint32_t marks = 0;
   bool due = false;
@@ -139,7 +141,7 @@ class Receiver {
 
  private:
   struct Slot {
-    uint64_t early = 0;        // indices below 64 that landed before the record
+    uint64_t early = 0;  // indices below 64 that landed before the record
     uint8_t generation = 0;
     bool known = false;
     uint32_t flow = 0, number = 0;

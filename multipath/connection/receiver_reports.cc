@@ -52,7 +52,8 @@ void Receiver::on_record(Time now, const wire::Record& record) {
   ReceiveFlowState* f = flow(record.flow);
   if (!f || record.slot >= wire::kImmediateSlots) return;
   PartState* p = open_part(*f, record.number, record.part);
-  acknowledge_again(now, *f, record.number, record.part);  // an ack of a sized message confirms the record
+  acknowledge_again(now, *f, record.number,
+                    record.part);  // an ack of a sized message confirms the record
   if (!p || !size_part(*p, record.size, record.segment_bytes)) return;
   if (slots_.empty()) slots_.resize(wire::kImmediateSlots);
   Slot& slot = slots_[record.slot];
@@ -114,7 +115,8 @@ bool Receiver::compose_acks(Time now, wire::ControlWriter& out) {
     ack.hold_ns = hold_of(now, path.largest_at);
     ack.marks = path.marks;
     if (!config_.offloads.places) {
-      // What is new since the last report, and at least 64 packets before that, in case it was lost.
+      // What is new since the last report, and at least 64 packets before that, in case it was
+      // lost.
       const uint64_t news = path.largest - path.reported;
       ack.words = static_cast<uint8_t>(std::min<uint64_t>(news / 64 + 2, kMostPathWords));
       const uint64_t first = path.largest + 1 - 64ull * ack.words;
@@ -129,8 +131,10 @@ bool Receiver::compose_acks(Time now, wire::ControlWriter& out) {
     paths_due_.pop_back();
   }
   while (PartState* p = parts_due_.front()) {
-    const bool by_flow = static_cast<int32_t>(p->receive->number - p->receive->flow->complete_below) < 0;
-    // On datagram fabrics the path acks and the flow ack say all of it; placing ones want the latest arrival.
+    const bool by_flow =
+        static_cast<int32_t>(p->receive->number - p->receive->flow->complete_below) < 0;
+    // On datagram fabrics the path acks and the flow ack say all of it; placing ones want the
+    // latest arrival.
     if (!by_flow || config_.offloads.places) {
       wire::MessageAck ack;
       ack.flow = p->receive->flow->id;
@@ -231,7 +235,8 @@ bool Receiver::poll_event(Event* event) {
 
 wire::FlowState Receiver::end_state(const ReceiveFlowState& f) const {
   const bool clean = f.failure == Failure::kNone;
-  return {f.id, wire::FlowRole::kReceiver, clean ? wire::FlowPhase::kFinished : wire::FlowPhase::kReset,
+  return {f.id, wire::FlowRole::kReceiver,
+          clean ? wire::FlowPhase::kFinished : wire::FlowPhase::kReset,
           static_cast<uint32_t>(f.failure), f.complete_below};
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that the two ends of a connection may name to each other.
 //
-// Ours: a region is announced with the first grant that uses it and told again until the peer confirms it, so
-// memory that is only sent from costs nothing. An id is reused with a higher epoch. The peer's: remembered by
-// id with the newest epoch; a grant counts only once its region, at its epoch, is known here.
+// Ours: a region is announced with the first grant that uses it and told again until the peer
+// confirms it, so memory that is only sent from costs nothing. An id is reused with a higher epoch.
+// The peer's: remembered by id with the newest epoch; a grant counts only once its region, at its
+// epoch, is known here.
 #pragma once
 
 #include <cstdint>

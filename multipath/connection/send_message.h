@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One matched send on its way: what of it was sent, what has arrived, what must go again.
 //
-// Segments are numbered from 0; all but the last carry segment_bytes. At most kSegmentWindow of them lie
-// between the first that is not acked and the last that was sent. The message lives in the sender's pool
-// until it is acked (or failed), none of its copies is unsettled and no post can read its source; its place
-// in the pool is also its slot and generation in immediate data, which is why they are not reused earlier.
+// Segments are numbered from 0; all but the last carry segment_bytes. At most kSegmentWindow of
+// them lie between the first that is not acked and the last that was sent. The message lives in the
+// sender's pool until it is acked (or failed), none of its copies is unsettled and no post can read
+// its source; its place in the pool is also its slot and generation in immediate data, which is why
+// they are not reused earlier.
 #pragma once
 
 #include <cstdint>
@@ -43,16 +44,16 @@ struct SendMessage : ReadyHook, TouchedHook, RecordHook, QueryHook, DoneHook {
 
   uint32_t segment_bytes = 0;
   uint32_t segments = 0;
-  uint32_t next = 0;                  // the first that was never sent
+  uint32_t next = 0;  // the first that was never sent
   BitWindow<kSegmentWindow> acked;
-  BitWindow<kSegmentWindow> repair;   // dead and not yet sent again; its base is acked's
-  uint32_t repairs = 0;               // bits in `repair`
-  uint32_t unsettled = 0;             // copies whose fate is open
-  uint32_t sources = 0;               // posts that may still read the source
-  uint64_t state_stamp = 0;           // the youngest report of this very message
-  Time query_after{};                 // no query before
-  bool recorded = true;               // the receiver can tell what its long immediates mean
-  bool finished = false;              // acked or failed: nothing more is sent
+  BitWindow<kSegmentWindow> repair;  // dead and not yet sent again; its base is acked's
+  uint32_t repairs = 0;              // bits in `repair`
+  uint32_t unsettled = 0;            // copies whose fate is open
+  uint32_t sources = 0;              // posts that may still read the source
+  uint64_t state_stamp = 0;          // the youngest report of this very message
+  Time query_after{};                // no query before
+  bool recorded = true;              // the receiver can tell what its long immediates mean
+  bool finished = false;             // acked or failed: nothing more is sent
 
   uint64_t length(uint32_t segment) const {
     const uint64_t offset = uint64_t{segment} * segment_bytes;

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Flows, grants and messages; reports are handled in sender_reports.cc, transmission in sender_transmit.cc.
+// SPDX-License-Identifier: Apache-2.0 Flows, grants and messages; reports are handled in
+// sender_reports.cc, transmission in sender_transmit.cc.
 #include "multipath/connection/sender.h"
 
 namespace weft {
@@ -47,7 +47,8 @@ bool Sender::post(const MatchedSend& send) {
   SendFlowState* f = flow(send.flow);
   if (!f || f->closed || f->failure != Failure::kNone) return false;
   SendFlowState::Granted* granted = f->find(send.number);
-  if (!granted || send.part >= granted->grant.parts || granted->taken >> send.part & 1) return false;
+  if (!granted || send.part >= granted->grant.parts || granted->taken >> send.part & 1)
+    return false;
   const wire::GrantPart& grant = granted->grant.part[send.part];
   if (send.bytes > grant.size || send.number >= f->surfaced_below) return false;
   SendMessage* m = messages_.take();
@@ -65,7 +66,8 @@ bool Sender::post(const MatchedSend& send) {
   m->remote_address = region ? region->base + grant.offset : 0;
   m->remote_key = region && config_.rail < region->rails ? region->keys[config_.rail] : 0;
   m->segment_bytes = config_.segment_bytes;
-  m->segments = send.bytes == 0 ? 1 : static_cast<uint32_t>((send.bytes - 1) / m->segment_bytes + 1);
+  m->segments =
+      send.bytes == 0 ? 1 : static_cast<uint32_t>((send.bytes - 1) / m->segment_bytes + 1);
   m->next = 0;
   m->acked.reset();
   m->repair.reset();
@@ -122,7 +124,8 @@ void Sender::end_message(SendMessage& m) {
   }
 }
 
-// What is complete can still be reported: a peer that closes after the last message has fetched them all.
+// What is complete can still be reported: a peer that closes after the last message has fetched
+// them all.
 void Sender::abandon_messages(SendFlowState& f) {
   if (f.grants) {
     for (SendFlowState::Granted& g : *f.grants) {
@@ -159,7 +162,8 @@ void Sender::region_removed(RegionId id) {
     if (!f || !f->grants || f->open_messages == 0) continue;
     bool used = false;
     for (SendFlowState::Granted& g : *f->grants) {
-      for (SendMessage* m : g.message) used = used || (g.known && m && m->region == id && m->bytes > 0);
+      for (SendMessage* m : g.message)
+        used = used || (g.known && m && m->region == id && m->bytes > 0);
     }
     if (used) fail(*f, Failure::kDeregistered);
   }
@@ -195,7 +199,8 @@ bool Sender::surface(SendFlowState& f, Event* event) {
     const wire::GrantPart& part = g->grant.part[i];
     if (part.size == 0) continue;
     const wire::Region* region = regions_.remote(part.region, part.epoch);
-    if (!region) return false;  // its announcement is on the way, and told again until we confirm it
+    if (!region)
+      return false;  // its announcement is on the way, and told again until we confirm it
     if (part.size > region->length || part.offset > region->length - part.size) {
       fail(f, Failure::kPeerBroke);
       return false;

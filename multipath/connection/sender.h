@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sending half of a connection: grants received, matched sends, who goes next, what came of it.
 //
-// A grant is kept per flow until every part of it was matched and completed; it is surfaced to the caller, in
-// number order, once the regions it names are known. A matched send becomes a SendMessage. Messages of one
-// segment go first, in order; the others share the window by deficit round robin between flows, a burst at a
-// time, each burst on the path the selector picks. A message is complete when the receiver has all of it and
-// nothing reads its source any more.
+// A grant is kept per flow until every part of it was matched and completed; it is surfaced to the
+// caller, in number order, once the regions it names are known. A matched send becomes a
+// SendMessage. Messages of one segment go first, in order; the others share the window by deficit
+// round robin between flows, a burst at a time, each burst on the path the selector picks. A
+// message is complete when the receiver has all of it and nothing reads its source any more.
 //
-// Failure: a flow fails alone, with everything on it; its messages linger (reading nothing) until their copies
-// are settled, because their slots name them to the receiver. Bounds: kMaxReceives grants a flow, 4096
-// messages a connection.
+// Failure: a flow fails alone, with everything on it; its messages linger (reading nothing) until
+// their copies are settled, because their slots name them to the receiver. Bounds: kMaxReceives
+// grants a flow, 4096 messages a connection.
 #pragma once
 
 #include <memory>
@@ -22,32 +22,33 @@
 
 namespace weft {
 
-struct TurnHook : Hook {};     // in the round robin
-struct GrantHook : Hook {};    // may have grants to surface
-struct SeenHook : Hook {};     // "grants seen" is due
-struct FailHook : Hook {};     // a failure is to be reported
-struct EndHook : Hook {};      // closed here; the peer has not confirmed
-struct EndDueHook : Hook {};   // its end is to be told (again)
+struct TurnHook : Hook {};    // in the round robin
+struct GrantHook : Hook {};   // may have grants to surface
+struct SeenHook : Hook {};    // "grants seen" is due
+struct FailHook : Hook {};    // a failure is to be reported
+struct EndHook : Hook {};     // closed here; the peer has not confirmed
+struct EndDueHook : Hook {};  // its end is to be told (again)
 
 struct SendFlowState : TurnHook, GrantHook, SeenHook, FailHook, EndHook, EndDueHook {
   struct Granted {
     wire::Grant grant;
-    bool known = false;        // this slot of the ring holds a grant
-    uint8_t taken = 0;         // parts matched, one bit each
-    uint8_t complete = 0;      // parts whose message is over
+    bool known = false;    // this slot of the ring holds a grant
+    uint8_t taken = 0;     // parts matched, one bit each
+    uint8_t complete = 0;  // parts whose message is over
     std::array<SendMessage*, wire::kMaxParts> message{};
   };
 
   FlowId id = 0;
-  std::unique_ptr<std::array<Granted, kMaxReceives>> grants;  // by number; made with the first grant
-  uint32_t grants_below = 0;     // every grant below this was taken in
-  uint32_t surfaced_below = 0;   // and below this, shown to the caller
+  std::unique_ptr<std::array<Granted, kMaxReceives>>
+      grants;                   // by number; made with the first grant
+  uint32_t grants_below = 0;    // every grant below this was taken in
+  uint32_t surfaced_below = 0;  // and below this, shown to the caller
   uint32_t open_messages = 0;
   IntrusiveList<SendMessage, ReadyHook> ready;
   int64_t deficit = 0;
   bool closed = false;
   bool peer_closed = false;
-  bool end_seen = false;         // the receiver confirmed that the flow is over
+  bool end_seen = false;  // the receiver confirmed that the flow is over
   Failure failure = Failure::kNone;
 
   Granted* find(uint32_t number) {

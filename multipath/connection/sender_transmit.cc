@@ -13,8 +13,12 @@ constexpr int kNumberBits = 48;
 constexpr uint64_t cookie_of(PathIndex path, uint64_t number) {
   return uint64_t{path} << kNumberBits | number;
 }
-constexpr PathIndex path_of(uint64_t cookie) { return static_cast<PathIndex>(cookie >> kNumberBits); }
-constexpr uint64_t number_of(uint64_t cookie) { return cookie & ((uint64_t{1} << kNumberBits) - 1); }
+constexpr PathIndex path_of(uint64_t cookie) {
+  return static_cast<PathIndex>(cookie >> kNumberBits);
+}
+constexpr uint64_t number_of(uint64_t cookie) {
+  return cookie & ((uint64_t{1} << kNumberBits) - 1);
+}
 
 }  // namespace
 
@@ -130,7 +134,8 @@ void Sender::handle_refused(const SegmentPost& post) {
 
 void Sender::handle_completion(uint64_t cookie) {
   const PathIndex index = path_of(cookie);
-  if (index < ledger_.paths().size()) ledger_.source_free(ledger_.paths()[index], number_of(cookie));
+  if (index < ledger_.paths().size())
+    ledger_.source_free(ledger_.paths()[index], number_of(cookie));
 }
 
 void Sender::repeat() {
@@ -148,7 +153,8 @@ void Sender::repeat() {
 
 wire::FlowState Sender::end_state(const SendFlowState& f) const {
   const bool clean = f.failure == Failure::kNone;
-  return {f.id, wire::FlowRole::kSender, clean ? wire::FlowPhase::kFinished : wire::FlowPhase::kReset,
+  return {f.id, wire::FlowRole::kSender,
+          clean ? wire::FlowPhase::kFinished : wire::FlowPhase::kReset,
           static_cast<uint32_t>(f.failure), f.surfaced_below};
 }
 

@@ -14,7 +14,8 @@
 
 namespace weft {
 
-// A flow as its receiver named it. The low 14 bits also go into immediate data; the rest count reuses.
+// A flow as its receiver named it. The low 14 bits also go into immediate data; the rest count
+// reuses.
 using FlowId = uint32_t;
 inline constexpr uint32_t kFlowIndexBits = 14;
 inline constexpr uint32_t flow_index(FlowId id) { return id & ((1u << kFlowIndexBits) - 1); }
@@ -25,26 +26,26 @@ using Token = uint64_t;
 // Registered memory of this connection, dense and reused.
 using RegionId = uint32_t;
 
-inline constexpr uint32_t kMaxReceives = 64;   // posted and not complete, of a flow
+inline constexpr uint32_t kMaxReceives = 64;  // posted and not complete, of a flow
 inline constexpr uint32_t kMaxPartsInFlow = 256;
 inline constexpr uint32_t kMaxRegions = 65536;
 inline constexpr uint32_t kSegmentWindow = 512;  // segments of a message outstanding
 
 struct ConnectionConfig {
-  Offloads offloads;                 // of the fabric below
-  wire::Address peer;                // how the peer wants to be addressed
-  int paths = 1;                     // 1..kMaxPaths
+  Offloads offloads;   // of the fabric below
+  wire::Address peer;  // how the peer wants to be addressed
+  int paths = 1;       // 1..kMaxPaths
   uint8_t rail = 0;
-  uint32_t segment_bytes = 1408;     // of what we send; a multiple of 128
+  uint32_t segment_bytes = 1408;       // of what we send; a multiple of 128
   uint32_t peer_segment_bytes = 1408;  // of what the peer sends
-  uint32_t burst_bytes = 64 << 10;   // posted together on one path
+  uint32_t burst_bytes = 64 << 10;     // posted together on one path
   uint64_t window_bytes = 2 << 20;
   std::string_view law = "fixed";
   std::string_view selector = "oblivious";
-  Duration timer_floor = milliseconds(2);    // no time-out is shorter: this fabric's scheduling noise
-  Duration max_hold = microseconds(100);     // an ack is late by no more
-  Duration initial_rtt = milliseconds(1);    // until there is a sample
-  Duration peer_timeout = seconds(10);       // silence for which a peer is dead
+  Duration timer_floor = milliseconds(2);  // no time-out is shorter: this fabric's scheduling noise
+  Duration max_hold = microseconds(100);   // an ack is late by no more
+  Duration initial_rtt = milliseconds(1);  // until there is a sample
+  Duration peer_timeout = seconds(10);     // silence for which a peer is dead
   uint64_t seed = 0;
 };
 
@@ -70,12 +71,12 @@ struct MatchedSend {
 
 enum class Failure : uint8_t {
   kNone = 0,
-  kPeerSilent,      // nothing was heard for the peer time-out
-  kPeerClosed,      // the peer ended the flow, or itself, with our work outstanding
-  kPeerBroke,       // the peer said what cannot be
-  kTooLarge,        // a send larger than its receive
-  kDeregistered,    // memory in use was taken away here
-  kLocal,           // the caller asked for the impossible
+  kPeerSilent,    // nothing was heard for the peer time-out
+  kPeerClosed,    // the peer ended the flow, or itself, with our work outstanding
+  kPeerBroke,     // the peer said what cannot be
+  kTooLarge,      // a send larger than its receive
+  kDeregistered,  // memory in use was taken away here
+  kLocal,         // the caller asked for the impossible
 };
 
 constexpr const char* describe(Failure failure) {
@@ -93,10 +94,10 @@ constexpr const char* describe(Failure failure) {
 
 struct Event {
   enum class Kind : uint8_t {
-    kGranted,       // `grant` may now be matched; grants of a flow come in number order, each once
-    kSent,          // the send with `token` is complete: its source is the caller's again
-    kReceived,      // the receive with `token` is complete: `sizes[0..parts)` bytes are in place
-    kFlowFailed,    // nothing more will complete on this flow; close it
+    kGranted,     // `grant` may now be matched; grants of a flow come in number order, each once
+    kSent,        // the send with `token` is complete: its source is the caller's again
+    kReceived,    // the receive with `token` is complete: `sizes[0..parts)` bytes are in place
+    kFlowFailed,  // nothing more will complete on this flow; close it
   };
   Kind kind = Kind::kGranted;
   FlowId flow = 0;

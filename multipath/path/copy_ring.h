@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copies of segments that one path carries, in the order in which they were posted.
 //
-// A copy's number is its packet number on a datagram fabric and its place in the posting order on a placing
-// one; numbers are never reused, so a number names one copy for ever. A copy leaves the ring once it is
-// settled (its fate is known) and its source is no longer read. Bounded: a full ring takes no more, and the
-// path then waits. Memory is allocated with the first copy, so an idle path costs nothing.
+// A copy's number is its packet number on a datagram fabric and its place in the posting order on a
+// placing one; numbers are never reused, so a number names one copy for ever. A copy leaves the
+// ring once it is settled (its fate is known) and its source is no longer read. Bounded: a full
+// ring takes no more, and the path then waits. Memory is allocated with the first copy, so an idle
+// path costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,19 @@
 namespace weft {
 
 struct Copy {
-  uint32_t message = 0;             // name of the message in the sender's pool
+  uint32_t message = 0;  // name of the message in the sender's pool
   uint32_t message_generation = 0;
   uint32_t segment = 0;
-  uint32_t bytes = 0;               // as counted in flight
+  uint32_t bytes = 0;  // as counted in flight
   Time sent;
-  uint64_t death_stamp = 0;         // meaningful when condemned
-  uint32_t epoch = 0;               // of the path, placing fabrics
-  bool settled = true;              // arrived, dead and buried, or never sent
-  bool condemned = false;           // cannot arrive any more; a repair waits for the message's state at death_stamp
-  bool suspect = false;             // a younger one arrived before it; should it arrive yet, order is lost
-  bool source_in_use = false;       // the fabric may still read the source
-  bool probe = false;               // carries nothing
-  bool repair = false;              // not the segment's first copy
+  uint64_t death_stamp = 0;    // meaningful when condemned
+  uint32_t epoch = 0;          // of the path, placing fabrics
+  bool settled = true;         // arrived, dead and buried, or never sent
+  bool condemned = false;      // cannot arrive any more; a repair waits for state of death_stamp
+  bool suspect = false;        // a younger one arrived; if it still does, order is lost
+  bool source_in_use = false;  // the fabric may still read the source
+  bool probe = false;          // carries nothing
+  bool repair = false;         // not the segment's first copy
 };
 
 class CopyRing {

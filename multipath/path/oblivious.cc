@@ -18,7 +18,8 @@ PathIndex ObliviousSelector::next(const PathMask& usable) {
       counter_ = 0;
       mask_ = static_cast<uint32_t>(random_.below(lap_));
     }
-    if (path < paths_ && usable.test(static_cast<PathIndex>(path))) return static_cast<PathIndex>(path);
+    if (path < paths_ && usable.test(static_cast<PathIndex>(path)))
+      return static_cast<PathIndex>(path);
   }
   return 0;
 }

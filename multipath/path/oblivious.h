@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oblivious spraying: every path in turn, in an order that changes each lap.
 //
-// The order is a counter xor a random mask, a new mask each lap (Ultra Ethernet's oblivious load balancing):
-// each lap visits every path once, and two connections do not march in step. It learns nothing.
+// The order is a counter xor a random mask, a new mask each lap (Ultra Ethernet's oblivious load
+// balancing): each lap visits every path once, and two connections do not march in step. It learns
+// nothing.
 #pragma once
 
 #include "multipath/path/selector.h"

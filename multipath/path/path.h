@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that the sending side of a connection knows about one path.
 //
-// A path is *usable* when new segments may go out on it. Time-outs without any arrival make it dead; a dead
-// path is probed after 1 ms, then ever more rarely up to 100 ms, and any arrival brings it back. On placing
-// fabrics a dead path is killed: both ends end its queue pair (`epoch`) and confirm, and a new epoch begins.
+// A path is *usable* when new segments may go out on it. Time-outs without any arrival make it
+// dead; a dead path is probed after 1 ms, then ever more rarely up to 100 ms, and any arrival
+// brings it back. On placing fabrics a dead path is killed: both ends end its queue pair (`epoch`)
+// and confirm, and a new epoch begins.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +30,15 @@ struct Path {
   RttEstimator rtt;
   PathCounters counters;
 
-  // Datagram: the largest packet number acked. Placing: the youngest copy known to have arrived, and the
-  // receiver's stamp of the report that said so.
+  // Datagram: the largest packet number acked. Placing: the youngest copy known to have arrived,
+  // and the receiver's stamp of the report that said so.
   uint64_t largest_arrived = 0;
   uint64_t arrival_stamp = 0;
 
-  bool ordered = true;        // until an older copy arrives behind a younger one: then never again
+  bool ordered = true;  // until an older copy arrives behind a younger one: then never again
   bool dead = false;
   bool probe_wanted = false;
-  int timeouts = 0;           // in a row, without any arrival
+  int timeouts = 0;  // in a row, without any arrival
   int revivals_tried = 0;
   Time deadline = Time::never();
 
@@ -46,8 +47,8 @@ struct Path {
   bool killing = false;
   bool kill_here_done = false;
   bool kill_there_done = false;
-  uint64_t kill_stamp = 0;    // the peer's stamp when it confirmed
-  bool tell_state = false;    // a PathState statement is due
+  uint64_t kill_stamp = 0;  // the peer's stamp when it confirmed
+  bool tell_state = false;  // a PathState statement is due
 
   bool usable() const { return !dead && !killing && !copies.full(); }
 };

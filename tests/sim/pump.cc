@@ -51,7 +51,8 @@ void Pump::receive(std::span<Datagram> batch) {
       connection.handle_control(now_, bytes);
     } else if (common.kind == wire::Kind::kProbe) {
       wire::ProbeHeader probe;
-      if (wire::decode_probe(bytes, &probe)) connection.handle_probe(now_, probe, d.congestion_marked);
+      if (wire::decode_probe(bytes, &probe))
+        connection.handle_probe(now_, probe, d.congestion_marked);
     } else if (wire::decode_data(bytes, &headers_[i])) {
       d.destination = connection.claim(now_, headers_[i]);
       d.header_bytes = wire::kDataHeaderBytes;
@@ -67,7 +68,8 @@ void Pump::arrived(std::span<const Datagram> batch) {
 }
 
 void Pump::landed(std::span<const Landing> batch) {
-  for (const Landing& l : batch) connection.handle_landing(now_, l.path, l.epoch, l.immediate, l.bytes);
+  for (const Landing& l : batch)
+    connection.handle_landing(now_, l.path, l.epoch, l.immediate, l.bytes);
 }
 
 void Pump::completed(std::span<const Completion> batch) {

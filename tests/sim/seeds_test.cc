@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// Seeded runs of the connection over the simulated network: every byte right, in bounded time, and the same
-// seed always the same trace.
+// SPDX-License-Identifier: Apache-2.0 Seeded runs of the connection over the simulated network:
+// every byte right, in bounded time, and the same seed always the same trace.
 //
-//   seeds_test --scenario NAME --seeds FROM..TO [--again N]     runs one scenario; --again: every Nth seed twice
+//   seeds_test --scenario NAME --seeds FROM..TO [--again N]    --again: every Nth seed runs twice
 //   seeds_test --list
 //
 // A failure prints the seed and the command that reruns it.
@@ -39,7 +38,8 @@ bool parse(int argc, char** argv, Options* o) {
       if (dots == std::string_view::npos) {
         if (!number(value, &o->from)) return false;
         o->to = o->from;
-      } else if (!number(value.substr(0, dots), &o->from) || !number(value.substr(dots + 2), &o->to)) {
+      } else if (!number(value.substr(0, dots), &o->from) ||
+                 !number(value.substr(dots + 2), &o->to)) {
         return false;
       }
     } else if (name != "--again" || !number(value, &o->again)) {
@@ -70,12 +70,13 @@ int run(const Scenario& scenario, const Options& o, const char* program) {
                 static_cast<unsigned long long>(seed), fault.c_str(), program, scenario.name,
                 static_cast<unsigned long long>(seed));
   }
-  std::printf("%s: %llu seeds, %llu messages, %.1f MB verified, %llu packets lost, %llu sent again, "
-              "longest run %.1f ms of virtual time, %llu failed\n",
-              scenario.name, static_cast<unsigned long long>(o.to - o.from + 1),
-              static_cast<unsigned long long>(messages), static_cast<double>(bytes) / 1e6,
-              static_cast<unsigned long long>(lost), static_cast<unsigned long long>(retransmitted),
-              longest.seconds() * 1e3, static_cast<unsigned long long>(failures));
+  std::printf(
+      "%s: %llu seeds, %llu messages, %.1f MB verified, %llu packets lost, %llu sent again, "
+      "longest run %.1f ms of virtual time, %llu failed\n",
+      scenario.name, static_cast<unsigned long long>(o.to - o.from + 1),
+      static_cast<unsigned long long>(messages), static_cast<double>(bytes) / 1e6,
+      static_cast<unsigned long long>(lost), static_cast<unsigned long long>(retransmitted),
+      longest.seconds() * 1e3, static_cast<unsigned long long>(failures));
   return failures == 0 ? 0 : 1;
 }
 
@@ -88,7 +89,8 @@ int main(int argc, char** argv) {
   }
   Options options;
   if (!parse(argc, argv, &options)) {
-    std::fprintf(stderr, "usage: %s --scenario NAME --seeds FROM..TO [--again N] | --list\n", argv[0]);
+    std::fprintf(stderr, "usage: %s --scenario NAME --seeds FROM..TO [--again N] | --list\n",
+                 argv[0]);
     return 2;
   }
   for (const Scenario& s : weft::test::scenarios()) {

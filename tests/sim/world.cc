@@ -40,7 +40,8 @@ World::World(const sim::SimConfig& network, const Traffic& traffic, uint64_t see
   std::array<LinkId, 2> links{};
   for (int h = 0; h < 2; ++h) links[h] = *network_.host(h).create_link(&addresses[h]);
   for (int h = 0; h < 2; ++h) {
-    if (!network_.host(h).connect_link(links[h], addresses[1 - h]).ok()) blame("cannot connect the link");
+    if (!network_.host(h).connect_link(links[h], addresses[1 - h]).ok())
+      blame("cannot connect the link");
     hosts_[h] = std::make_unique<Pump>(network_.host(h), links[h],
                                        config_of(network_, network_.host(h), traffic, seed + h));
     hosts_[h]->on_event = [this, h](const Event& e) { on_event(h, e); };
@@ -60,7 +61,8 @@ World::Buffer* World::make_buffer(int host, uint64_t room) {
   const auto keys = network_.host(host).register_memory({b->base(), std::max<uint64_t>(room, 1)});
   const uint64_t remote = keys.ok() ? keys->remote : 0;
   RegionId id = 0;
-  if (!hosts_[host]->connection.add_region(b->base(), std::max<uint64_t>(room, 1), {&remote, 1}, &id)) {
+  if (!hosts_[host]->connection.add_region(b->base(), std::max<uint64_t>(room, 1), {&remote, 1},
+                                           &id)) {
     blame("cannot add a region");
   }
   region_of_[host].push_back({b, {id, keys.ok() ? *keys : MemoryKeys{}}});
@@ -75,7 +77,8 @@ void World::make_flow(int from) {
     blame("cannot open a flow");
   }
   for (int m = 0; m < traffic_.messages;) {
-    const int parts = traffic_.grouped && random_.chance(0.2) ? 2 + static_cast<int>(random_.below(7)) : 1;
+    const int parts =
+        traffic_.grouped && random_.chance(0.2) ? 2 + static_cast<int>(random_.below(7)) : 1;
     PostedReceive receive;
     std::vector<PendingSend> sends;
     for (int i = 0; i < parts; ++i, ++m) {
@@ -92,7 +95,8 @@ void World::make_flow(int from) {
       bytes_ += bytes;
       ++messages_;
     }
-    // Sends of one group may come in any order that the tags allow: those of equal tag stay in order.
+    // Sends of one group may come in any order that the tags allow: those of equal tag stay in
+    // order.
     std::stable_sort(sends.begin(), sends.end(),
                      [](const PendingSend& a, const PendingSend& b) { return a.tag > b.tag; });
     for (const PendingSend& s : sends) flow->to_send.push_back(s);
@@ -120,7 +124,8 @@ void World::post_some(Time now) {
         break;
       }
       ++f->receives_posted;
-      f->next_post = now + nanoseconds(static_cast<int64_t>(random_.below(traffic_.post_gap.ns + 1)));
+      f->next_post =
+          now + nanoseconds(static_cast<int64_t>(random_.below(traffic_.post_gap.ns + 1)));
     }
     send_some(*f, now);
   }
@@ -131,16 +136,20 @@ void World::send_some(Flow& f, Time now) {
     const PendingSend& s = f.to_send.front();
     Matcher::Match match;
     const auto answer = f.matcher.match(s.tag, s.bytes, &match);
-    if (answer == Matcher::Answer::kTooLarge) return blame("a send was matched to too small a receive");
+    if (answer == Matcher::Answer::kTooLarge)
+      return blame("a send was matched to too small a receive");
     if (answer == Matcher::Answer::kNotYet) return;
-    MatchedSend send{f.id, match.number, match.part, s.source->base(), s.bytes, 0, 0,
-                     reinterpret_cast<Token>(s.source)};
+    MatchedSend send{f.id,       match.number,
+                     match.part, s.source->base(),
+                     s.bytes,    0,
+                     0,          reinterpret_cast<Token>(s.source)};
     for (auto& [buffer, id] : region_of_[f.from]) {
       if (buffer == s.source) send.region = id.first, send.local_key = id.second.local;
     }
     if (!hosts_[f.from]->connection.post_send(send)) return blame("a matched send was refused");
     f.to_send.pop_front();
-    f.next_send = now + nanoseconds(static_cast<int64_t>(random_.below(traffic_.post_gap.ns / 4 + 1)));
+    f.next_send =
+        now + nanoseconds(static_cast<int64_t>(random_.below(traffic_.post_gap.ns / 4 + 1)));
   }
 }
 
@@ -162,7 +171,8 @@ void World::on_event(int host, const Event& e) {
         return;
       }
       case Event::Kind::kReceived:
-        if (e.token >= f->receives_posted) return blame("a receive that was never posted was reported");
+        if (e.token >= f->receives_posted)
+          return blame("a receive that was never posted was reported");
         check_received(f->to_receive[e.token], e);
         ++f->receives_done;
         return;
@@ -182,8 +192,8 @@ void World::check_received(PostedReceive& receive, const Event& e) {
     if (e.sizes[i] != p.sent_bytes) return blame("a receive has the wrong size");
     for (uint64_t k = 0; k < p.sent_bytes; ++k) {
       if (p.buffer->base()[k] != pattern_at(p.pattern, k)) {
-        return blame("flow " + std::to_string(e.flow) + " message " + std::to_string(e.number) + " part " +
-                     std::to_string(i) + ": wrong byte " + std::to_string(k) + " of " +
+        return blame("flow " + std::to_string(e.flow) + " message " + std::to_string(e.number) +
+                     " part " + std::to_string(i) + ": wrong byte " + std::to_string(k) + " of " +
                      std::to_string(p.sent_bytes));
       }
     }
@@ -202,7 +212,8 @@ void World::check_poison() {
   for (auto& host : buffers_) {
     for (auto& b : host) {
       if (!b->released) continue;
-      if (!std::all_of(b->memory.begin(), b->memory.end(), [](std::byte x) { return x == kPoison; })) {
+      if (!std::all_of(b->memory.begin(), b->memory.end(),
+                       [](std::byte x) { return x == kPoison; })) {
         return blame("a buffer was written after it was released");
       }
     }
@@ -220,7 +231,8 @@ bool World::done() const {
 }
 
 bool World::both_quiet() const {
-  return hosts_[0]->connection.quiet() && hosts_[1]->connection.quiet() && network_.in_flight() == 0;
+  return hosts_[0]->connection.quiet() && hosts_[1]->connection.quiet() &&
+         network_.in_flight() == 0;
 }
 
 Time World::next_application_event() const {

@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-// Two hosts that exchange random messages over a simulated network, and a checker that believes nobody.
+// SPDX-License-Identifier: Apache-2.0 Two hosts that exchange random messages over a simulated
+// network, and a checker that believes nobody.
 //
 //   host 0  <== flows both ways, N paths ==>  host 1
 //
-// Every receive has a buffer of its own between guard bytes. When a receive is reported, its bytes are compared
-// with what its sender put there and everything else in the buffer with what was there before; then the
-// buffer is filled with poison, which must still be there at the end: a write after the release shows. When a
-// send is reported, its source is overwritten: a read after the release shows, on the other side. Times are
-// virtual and bounded.
+// Every receive has a buffer of its own between guard bytes. When a receive is reported, its bytes
+// are compared with what its sender put there and everything else in the buffer with what was there
+// before; then the buffer is filled with poison, which must still be there at the end: a write
+// after the release shows. When a send is reported, its source is overwritten: a read after the
+// release shows, on the other side. Times are virtual and bounded.
 #pragma once
 
 #include <deque>
@@ -23,19 +23,20 @@
 namespace weft::test {
 
 struct Traffic {
-  int flows = 4;             // in each direction
-  int messages = 24;         // of a flow
+  int flows = 4;      // in each direction
+  int messages = 24;  // of a flow
   uint64_t largest = 96 << 10;
-  bool grouped = true;       // receives of several parts, with tags
-  Duration post_gap = microseconds(50);  // receives and sends are posted at random moments, so far apart
+  bool grouped = true;  // receives of several parts, with tags
+  Duration post_gap =
+      microseconds(50);  // receives and sends are posted at random moments, so far apart
   uint32_t segment_bytes = 1408;
   uint64_t window_bytes = 256 << 10;
-  Duration bound = seconds(20);          // everything must be over by then
+  Duration bound = seconds(20);  // everything must be over by then
 };
 
 struct Outcome {
   bool finished = false;
-  std::string fault;         // empty: nothing wrong was seen
+  std::string fault;  // empty: nothing wrong was seen
   uint64_t trace_hash = 0;
   Duration took{};
   uint64_t messages = 0, bytes = 0, retransmitted = 0, lost = 0;
@@ -49,7 +50,7 @@ class World {
 
  private:
   struct Buffer {
-    std::vector<std::byte> memory;   // guard, room, guard
+    std::vector<std::byte> memory;  // guard, room, guard
     uint64_t room = 0;
     bool released = false;
     std::byte* base() { return memory.data() + kGuard; }
@@ -57,7 +58,7 @@ class World {
   struct Part {
     Buffer* buffer = nullptr;
     int32_t tag = 0;
-    uint64_t sent_bytes = 0;   // what the matched send carried
+    uint64_t sent_bytes = 0;  // what the matched send carried
     uint64_t pattern = 0;
   };
   struct PostedReceive {

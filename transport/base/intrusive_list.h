@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A doubly linked list whose links live in its members: joining and leaving cost no allocation and no
-// search, and an element knows whether it is in the list.
+// SPDX-License-Identifier: Apache-2.0 A doubly linked list whose links live in its members: joining
+// and leaving cost no allocation and no search, and an element knows whether it is in the list.
 //
 // The list owns nothing. An element must leave before it dies; Hook's destructor sees to it.
 #pragma once
@@ -25,7 +24,8 @@ struct Hook {
   }
 };
 
-// T derives from a Tag type that derives from Hook, or from Hook itself: one base for each list it can be in.
+// T derives from a Tag type that derives from Hook, or from Hook itself: one base for each list it
+// can be in.
 template <class T, class HookType = Hook>
 class IntrusiveList {
  public:

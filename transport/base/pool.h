@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded pool of objects with stable addresses, grown a chunk at a time and never shrunk.
 //
-// take() answers nullptr when kMax objects are out: full is a status. Chunks are allocated the first
-// time a depth is reached, so an idle owner costs nothing and a busy one soon allocates no more. Objects
-// carry a generation that changes on each release, so that a stale (index, generation) name finds nothing.
+// take() answers nullptr when kMax objects are out: full is a status. Chunks are allocated the
+// first time a depth is reached, so an idle owner costs nothing and a busy one soon allocates no
+// more. Objects carry a generation that changes on each release, so that a stale (index,
+// generation) name finds nothing.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace weft {
 
-// T is default constructible and has `uint32_t pool_index` and `uint32_t pool_generation` for the pool.
+// T is default constructible and has `uint32_t pool_index` and `uint32_t pool_generation` for the
+// pool.
 template <class T, size_t kMax, size_t kChunk = 32>
 class Pool {
   static_assert(kMax % kChunk == 0);

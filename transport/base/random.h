@@ -2,7 +2,8 @@
 // A small deterministic generator (xoshiro256**, Blackman and Vigna 2018, seeded by splitmix64).
 //
 // The core takes its randomness from one of these, seeded by whoever made it: by getrandom(2) in
-// production, by a number on the command line in tests. Not for secrets: cookies come from the system.
+// production, by a number on the command line in tests. Not for secrets: cookies come from the
+// system.
 #pragma once
 
 #include <bit>

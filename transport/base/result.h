@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How set-up code reports failure: a Status, or a Result that holds a value or a Status.
 //
-// Nothing in Weft throws across a library boundary. A Status carries a code, which callers branch on,
-// and words, which a person reads; the words name what was tried, what was seen and what would help.
-// The data path does not use these types: there, full is a count and not an error.
+// Nothing in Weft throws across a library boundary. A Status carries a code, which callers branch
+// on, and words, which a person reads; the words name what was tried, what was seen and what would
+// help. The data path does not use these types: there, full is a count and not an error.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,8 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
+  Result(T value)
+      : held_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
   Result(Status status) : held_(std::in_place_index<1>, std::move(status)) {}  // NOLINT
 
   bool ok() const { return held_.index() == 0; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded queue between one producer thread and one consumer thread, without locks.
 //
-// Full is an answer, not an error: push returns false. Each side caches the other's index, so that in
-// the common case neither touches the cache line that the other writes.
+// Full is an answer, not an error: push returns false. Each side caches the other's index, so that
+// in the common case neither touches the cache line that the other writes.
 #pragma once
 
 #include <array>

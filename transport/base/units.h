@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strong types for time: a point on some monotonic clock, and a distance between two points.
 //
-// The core never reads a clock: whoever drives it hands a Time in. Both types count nanoseconds in 64
-// bits (292 years), so neither wraps, and mixing them up does not compile.
+// The core never reads a clock: whoever drives it hands a Time in. Both types count nanoseconds in
+// 64 bits (292 years), so neither wraps, and mixing them up does not compile.
 #pragma once
 
 #include <compare>

@@ -131,7 +131,8 @@ bool decode(Reader& r, uint8_t, Record* out) {
   out->slot = r.get<uint16_t>();
   out->generation = r.get<uint8_t>();
   out->part = r.get<uint8_t>();
-  return !r.failed() && out->part < kMaxParts && out->segment_bytes != 0 && out->segment_bytes % 128 == 0;
+  return !r.failed() && out->part < kMaxParts && out->segment_bytes != 0 &&
+         out->segment_bytes % 128 == 0;
 }
 
 bool ControlWriter::add(const PathAck& s) {

@@ -1,39 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 // The statements of a control packet, byte by byte.
 //
-// Control is level-triggered: a statement repeats a state and never an event, so losing, repeating or
-// reordering control packets is harmless. Each statement is
+// Control is level-triggered: a statement repeats a state and never an event, so losing, repeating
+// or reordering control packets is harmless. Each statement is
 //
 //    0  u8   type
 //    1  u8   count of the repeated group, 0 where there is none
 //    2  u16  bytes of the body that follows
 //    4  ...  body; a receiver ignores types it does not know and bytes past the fields it knows
 //
-// Flows are named by the id that their receiver chose. "->" tells who says it: S the sender of the flow,
-// R its receiver, both where it is about no flow.
+// Flows are named by the id that their receiver chose. "->" tells who says it: S the sender of the
+// flow, R its receiver, both where it is about no flow.
 //
-//   1 region        ->     id u32, epoch u32, base u64, length u64, rights u32, reserved u32, key u64 x count (one a rail)
-//   2 region seen   ->     id u32, epoch u32
-//   3 grant         R->S   flow u32, number u32, {region u32, epoch u32, offset u64, size u64, tag i32, reserved u32} x count
-//   4 grants seen   S->R   flow u32, below u32                                every grant below this number is known
-//   5 record        S->R   flow u32, number u32, size u64, segment size u32, slot u16, generation u8, part u8
-//   6 path ack      ->     path u16, reserved u16, epoch u32, largest u64, hold ns u32, marks u32, bits u64 x count
-//                          bit k of the words: packet largest + 1 - 64 x count + k arrived. Placing fabrics: no words, and
-//                          largest is the sequence of the last probe that arrived in this epoch
-//   7 message ack   R->S   flow u32, number u32, part u8, sized u8, reserved u16, base u32, latest u32, hold ns u32,
-//                          bits u64 x count; sized: the message's record, or a segment that says as much, is known;
-//                          all segments below base arrived; bit k: segment base + k arrived; latest came last, hold ago
-//   8 flow ack      R->S   flow u32, below u32                                every message below this number is complete
-//   9 query         S->R   flow u32, number u32, part u32                     say what you have of it
-//  10 path state    ->     path u16, state u8, reserved u8, epoch u32, address u64     1 live, 2 kill it, 3 killed here
-//  11 flow state    ->     flow u32, role u8 (1 I send, 2 I receive), state u8 (1 open, 2 finished, 3 reset), reserved u16,
-//                          code u32, below u32 (numbers below are complete)
-//  12 flow state seen ->   flow u32, role u8 (of who said it), state u8, reserved u16
-//  13 credit       R->S   flow u32 (all ones: the connection), reserved u32, bytes u64 (sum of all credit ever given)
-//  14 one-sided     ->     operation u64, kind u8 (1 put, 2 get), reserved u8 x 3, region u32, epoch u32, remote region u32,
-//                          remote epoch u32, reserved u32, offset u64, remote offset u64, size u64
-//  15 ping          ->     sequence u32                                       answer with pong
-//  16 pong          ->     sequence u32
+//   1 region          ->    id u32, epoch u32, base u64, length u64, rights u32, reserved u32,
+//                           key u64 x count (one a rail)
+//   2 region seen     ->    id u32, epoch u32
+//   3 grant           R->S  flow u32, number u32, {region u32, epoch u32, offset u64, size u64,
+//                           tag i32, reserved u32} x count
+//   4 grants seen     S->R  flow u32, below u32: every grant below this number is known
+//   5 record          S->R  flow u32, number u32, size u64, segment size u32, slot u16,
+//                           generation u8, part u8
+//   6 path ack        ->    path u16, reserved u16, epoch u32, largest u64, hold ns u32, marks u32,
+//                           bits u64 x count: packet largest + 1 - 64 x count + k arrived.
+//                           Placing fabrics: no bits; largest is the sequence of the last probe
+//                           that arrived in this epoch
+//   7 message ack     R->S  flow u32, number u32, part u8, sized u8, reserved u16, base u32,
+//                           latest u32, hold ns u32, bits u64 x count: all segments below base
+//                           arrived, and segment base + k for each bit k; latest came last, hold
+//                           ago; sized: the message's record, or a segment that says as much, is
+//                           known
+//   8 flow ack        R->S  flow u32, below u32: every message below this number is complete
+//   9 query           S->R  flow u32, number u32, part u32: say what you have of it
+//  10 path state      ->    path u16, state u8 (1 live, 2 kill it, 3 killed here), reserved u8,
+//                           epoch u32, address u64
+//  11 flow state      ->    flow u32, role u8 (1 I send, 2 I receive), state u8 (1 open,
+//                           2 finished, 3 reset), reserved u16, code u32,
+//                           below u32 (numbers below are complete)
+//  12 flow state seen ->    flow u32, role u8 (of who said it), state u8, reserved u16
+//  13 credit          R->S  flow u32 (all ones: the connection), reserved u32,
+//                           bytes u64 (sum of all credit ever given)
+//  14 one-sided       ->    operation u64, kind u8 (1 put, 2 get), reserved u8 x 3, region u32,
+//                           epoch u32, remote region u32, remote epoch u32, reserved u32,
+//                           offset u64, remote offset u64, size u64
+//  15 ping            ->    sequence u32: answer with pong
+//  16 pong            ->    sequence u32
 #pragma once
 
 #include <array>
@@ -46,13 +56,27 @@
 
 namespace weft::wire {
 
-inline constexpr int kMaxParts = 8;      // of a grouped receive
-inline constexpr int kMaxRails = 8;      // keys of a region
-inline constexpr int kMaxAckWords = 8;   // 512 segments or packets in one statement
+inline constexpr int kMaxParts = 8;     // of a grouped receive
+inline constexpr int kMaxRails = 8;     // keys of a region
+inline constexpr int kMaxAckWords = 8;  // 512 segments or packets in one statement
 
 enum class Type : uint8_t {
-  kRegion = 1, kRegionSeen, kGrant, kGrantsSeen, kRecord, kPathAck, kMessageAck, kFlowAck, kQuery,
-  kPathState, kFlowState, kFlowStateSeen, kCredit, kOneSided, kPing, kPong,
+  kRegion = 1,
+  kRegionSeen,
+  kGrant,
+  kGrantsSeen,
+  kRecord,
+  kPathAck,
+  kMessageAck,
+  kFlowAck,
+  kQuery,
+  kPathState,
+  kFlowState,
+  kFlowStateSeen,
+  kCredit,
+  kOneSided,
+  kPing,
+  kPong,
 };
 
 struct Region {
@@ -145,8 +169,8 @@ struct Pong {
   uint32_t sequence = 0;
 };
 
-// Fills one control packet. add() returns false, leaving the packet as it was, when the statement does not
-// fit; finish() writes the header and returns the packet's length.
+// Fills one control packet. add() returns false, leaving the packet as it was, when the statement
+// does not fit; finish() writes the header and returns the packet's length.
 class ControlWriter {
  public:
   explicit ControlWriter(std::span<std::byte> packet)
@@ -172,7 +196,9 @@ class ControlWriter {
   bool empty() const { return body_.size() == 0; }
   size_t finish(Address to, ControlHeader header);
   // The statements alone, as the out-of-band stream carries them.
-  std::span<const std::byte> statements() const { return packet_.subspan(kControlHeaderBytes, body_.size()); }
+  std::span<const std::byte> statements() const {
+    return packet_.subspan(kControlHeaderBytes, body_.size());
+  }
 
  private:
   template <class Body>
@@ -199,8 +225,8 @@ bool decode(Reader& r, uint8_t count, OneSided* out);
 bool decode(Reader& r, uint8_t count, Ping* out);
 bool decode(Reader& r, uint8_t count, Pong* out);
 
-// Calls handler.on(statement) for each statement of `statements` in order. Returns false, having stopped
-// there, at the first that is malformed; unknown types are skipped.
+// Calls handler.on(statement) for each statement of `statements` in order. Returns false, having
+// stopped there, at the first that is malformed; unknown types are skipped.
 template <class Handler>
 bool read_statements(std::span<const std::byte> statements, Handler& handler) {
   const auto deliver = [&]<class S>(Reader& body, uint8_t count, S statement) {

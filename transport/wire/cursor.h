@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bounded reading and writing of little-endian integers.
 //
-// Neither cursor ever touches a byte outside its span: a read or write that does not fit sets failed(),
-// changes nothing and yields zero, so a decoder checks once at its end. Allocation free.
+// Neither cursor ever touches a byte outside its span: a read or write that does not fit sets
+// failed(), changes nothing and yields zero, so a decoder checks once at its end. Allocation free.
 #pragma once
 
 #include <bit>

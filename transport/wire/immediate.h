@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 32 bits of immediate data that name a write on a placing fabric. From the highest bit down:
 //
-//   short  1 0 | flow 14 | part 3 | number 9 | spare 4     a message of one segment; its size is the write's
-//   probe  1 1 | sequence 16 | spare 14                    a write of no bytes that only asks "does this path work"
-//   long   0 | slot 12 | generation 3 | index 16           one segment of a message that a record describes
+//   short  1 0 | flow 14 | part 3 | number 9 | spare 4   a message of one segment; its size is the
+//                                                        write's
+//   probe  1 1 | sequence 16 | spare 14                  a write of no bytes: does this path work
+//   long   0 | slot 12 | generation 3 | index 16         a segment of a message that has a record
 //
-// A flow has at most 256 messages unacknowledged, so 9 bits of number are unambiguous; a message has at
-// most 2^14 segments outstanding, so 16 bits of index are. Both are widened against what the receiver expects.
+// A flow has at most 256 messages unacknowledged, so 9 bits of number are unambiguous; a message
+// has at most 2^14 segments outstanding, so 16 bits of index are. Both are widened against what the
+// receiver expects.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +24,13 @@ enum class ImmediateKind : uint8_t { kShort, kProbe, kLong };
 
 struct Immediate {
   ImmediateKind kind = ImmediateKind::kLong;
-  uint32_t flow = 0;        // short
-  uint8_t part = 0;         // short
-  uint32_t number = 0;      // short: modulo 2^9
-  uint32_t sequence = 0;    // probe: modulo 2^16
-  uint32_t slot = 0;        // long
-  uint8_t generation = 0;   // long
-  uint32_t index = 0;       // long: modulo 2^16
+  uint32_t flow = 0;       // short
+  uint8_t part = 0;        // short
+  uint32_t number = 0;     // short: modulo 2^9
+  uint32_t sequence = 0;   // probe: modulo 2^16
+  uint32_t slot = 0;       // long
+  uint8_t generation = 0;  // long
+  uint32_t index = 0;      // long: modulo 2^16
 };
 
 constexpr uint32_t immediate_short(uint32_t flow, uint8_t part, uint32_t number) {

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The datagrams of Weft, byte by byte. All integers are little-endian; "reserved" is sent as 0 and ignored.
+// SPDX-License-Identifier: Apache-2.0 The datagrams of Weft, byte by byte. All integers are
+// little-endian; "reserved" is sent as 0 and ignored.
 //
 // Every datagram begins with the common header:
 //
@@ -23,7 +23,8 @@
 //   52  u32  payload bytes that follow (0 for an empty message)
 //   56  u64  reserved
 //
-// probe (32 bytes), on datagram fabrics; on placing fabrics a zero-length write with a probe immediate:
+// probe (32 bytes), on datagram fabrics; on placing fabrics a zero-length write with a probe
+// immediate:
 //
 //   16  u64  packet number of the path, in the same numbering as data
 //   24  u16  path
@@ -33,8 +34,9 @@
 //
 // control (32 bytes, then statements: control.h), on every fabric:
 //
-//   16  u64  stamp     the sender's count of its events; statements describe its state at that count
-//   24  u32  poll gap  nanoseconds for which the sender had not polled before it saw what it reports
+//   16  u64  stamp     the sender's count of its events; statements describe its state then
+//   24  u32  poll gap  nanoseconds for which the sender had not polled before it saw what it
+//                      reports
 //   28  u8   rail of the sender
 //   29  u8   reserved
 //   30  u16  bytes of statements that follow
@@ -104,8 +106,8 @@ size_t encode_data(std::span<std::byte> out, Address to, const DataHeader& heade
 size_t encode_probe(std::span<std::byte> out, Address to, const ProbeHeader& header);
 size_t encode_control(std::span<std::byte> out, Address to, const ControlHeader& header);
 
-// Decoders take a whole datagram and return false for anything that is not, in every field that can be
-// judged without a connection, what the tables above say. They never read past the span.
+// Decoders take a whole datagram and return false for anything that is not, in every field that can
+// be judged without a connection, what the tables above say. They never read past the span.
 bool decode_common(std::span<const std::byte> datagram, CommonHeader* out);
 bool decode_data(std::span<const std::byte> datagram, DataHeader* out);
 bool decode_probe(std::span<const std::byte> datagram, ProbeHeader* out);

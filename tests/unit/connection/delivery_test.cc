@@ -27,10 +27,13 @@ TEST_P(Delivery, MessagesOfAllSizesArriveWhole) {
     ASSERT_TRUE(pair.receive(1, flow, to));
     pair.settle();
     ASSERT_TRUE(pair.send(0, flow, from, bytes)) << bytes;
-    ASSERT_TRUE(pair.run([&] { return pair.count(1, Kind::kReceived) == before + 1 &&
-                                      pair.count(0, Kind::kSent) == before + 1; })) << bytes;
+    ASSERT_TRUE(pair.run([&] {
+      return pair.count(1, Kind::kReceived) == before + 1 &&
+             pair.count(0, Kind::kSent) == before + 1;
+    })) << bytes;
     EXPECT_EQ(pair.events(1, Kind::kReceived).back().sizes[0], bytes);
-    EXPECT_TRUE(std::equal(from->bytes.begin(), from->bytes.begin() + bytes, to->bytes.begin())) << bytes;
+    EXPECT_TRUE(std::equal(from->bytes.begin(), from->bytes.begin() + bytes, to->bytes.begin()))
+        << bytes;
     for (size_t i = bytes; i < to->bytes.size(); ++i) ASSERT_EQ(to->bytes[i], std::byte{0xee});
   }
 }
@@ -190,7 +193,9 @@ TEST(Datagrams, APathThatSwallowsEverythingIsDeclaredDeadAndComesBack) {
   Pair pair;
   const FlowId flow = pair.open_flow(0);
   bool broken = true;
-  pair.lose = [&](const Parcel& p) { return broken && p.from == 0 && !p.control && p.segment.path == 2; };
+  pair.lose = [&](const Parcel& p) {
+    return broken && p.from == 0 && !p.control && p.segment.path == 2;
+  };
   auto exchange = [&] {
     const size_t before = pair.count(0, Kind::kSent);
     ASSERT_TRUE(pair.receive(1, flow, pair.buffer(1, 100000)));

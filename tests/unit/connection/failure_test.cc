@@ -139,7 +139,8 @@ TEST_P(Failing, TheLastWordFinishesSendsWhoseAcksAreLost) {
   pair.settle();
   ASSERT_EQ(pair.count(1, Kind::kReceived), 1u);
   EXPECT_EQ(pair.count(0, Kind::kSent), 0u);
-  for (const auto& chunk : pair.end[1]->last_word()) pair.end[0]->handle_statements(pair.now, chunk);
+  for (const auto& chunk : pair.end[1]->last_word())
+    pair.end[0]->handle_statements(pair.now, chunk);
   pair.end[0]->handle_peer_gone(pair.now);
   pair.turn(0);
   EXPECT_EQ(pair.count(0, Kind::kSent), 1u);
@@ -160,10 +161,13 @@ TEST_P(Failing, CallsThatMakeNoSenseAreRefused) {
   EXPECT_FALSE(pair.receive(1, flow, to)) << "as many as there may be";
   pair.settle();
   auto* from = pair.buffer(0, 200);
-  EXPECT_FALSE(pair.end[0]->post_send({flow, 0, 0, from->base(), 101, 0, from->region, 0})) << "too large";
-  EXPECT_FALSE(pair.end[0]->post_send({flow, 0, 1, from->base(), 10, 0, from->region, 0})) << "no such part";
+  EXPECT_FALSE(pair.end[0]->post_send({flow, 0, 0, from->base(), 101, 0, from->region, 0}))
+      << "too large";
+  EXPECT_FALSE(pair.end[0]->post_send({flow, 0, 1, from->base(), 10, 0, from->region, 0}))
+      << "no such part";
   EXPECT_TRUE(pair.end[0]->post_send({flow, 0, 0, from->base(), 10, 0, from->region, 0}));
-  EXPECT_FALSE(pair.end[0]->post_send({flow, 0, 0, from->base(), 10, 0, from->region, 0})) << "taken";
+  EXPECT_FALSE(pair.end[0]->post_send({flow, 0, 0, from->base(), 10, 0, from->region, 0}))
+      << "taken";
 }
 
 }  // namespace

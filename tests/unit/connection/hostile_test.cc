@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A peer that lies: whatever it says, nothing outside granted memory is written and nothing of ours breaks.
+// SPDX-License-Identifier: Apache-2.0 A peer that lies: whatever it says, nothing outside granted
+// memory is written and nothing of ours breaks.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -35,7 +35,8 @@ TEST(Hostile, DataForWhatWasNeverGrantedGoesNowhere) {
     return pair.end[1]->claim(pair.now, h) == nullptr;
   };
   EXPECT_TRUE(refused([](auto& h) { h.flow += 1; }));
-  EXPECT_TRUE(refused([](auto& h) { h.flow += 1u << kFlowIndexBits; })) << "another use of the same index";
+  EXPECT_TRUE(refused([](auto& h) { h.flow += 1u << kFlowIndexBits; }))
+      << "another use of the same index";
   EXPECT_TRUE(refused([](auto& h) { h.number = 1; }));
   EXPECT_TRUE(refused([](auto& h) { h.number = ~0u; }));
   EXPECT_TRUE(refused([](auto& h) { h.part = 1; }));
@@ -45,7 +46,8 @@ TEST(Hostile, DataForWhatWasNeverGrantedGoesNowhere) {
   EXPECT_TRUE(refused([](auto& h) { h.segment = kSegmentWindow; }));
   EXPECT_EQ(pair.end[1]->claim(pair.now, good), to->base());
   EXPECT_TRUE(refused([](auto&) {})) << "claimed already";
-  EXPECT_TRUE(refused([](auto& h) { h.segment = 1, h.message_bytes = 1500; })) << "another size than before";
+  EXPECT_TRUE(refused([](auto& h) { h.segment = 1, h.message_bytes = 1500; }))
+      << "another size than before";
 }
 
 TEST(Hostile, AMessageLargerThanItsReceiveFailsTheFlowAndWritesNothing) {
@@ -58,7 +60,8 @@ TEST(Hostile, AMessageLargerThanItsReceiveFailsTheFlowAndWritesNothing) {
   pair.settle();
   ASSERT_EQ(pair.count(1, Kind::kFlowFailed), 1u);
   EXPECT_EQ(pair.events(1, Kind::kFlowFailed)[0].failure, Failure::kTooLarge);
-  EXPECT_TRUE(pair.run([&] { return pair.count(0, Kind::kFlowFailed) == 1; })) << "the sender learns of it";
+  EXPECT_TRUE(pair.run([&] { return pair.count(0, Kind::kFlowFailed) == 1; }))
+      << "the sender learns of it";
 }
 
 TEST(Hostile, AcksForWhatWasNeverSentChangeNothing) {
@@ -111,8 +114,9 @@ TEST(Hostile, AGrantBeforeItsRegionWaits) {
   EXPECT_EQ(pair.count(0, Kind::kGranted), 1u);
 }
 
-// Random statements of every kind, and random bytes, into connections at work: they must neither crash (run it
-// under sanitizers) nor make an honest message arrive wrong on a flow that is still alive.
+// Random statements of every kind, and random bytes, into connections at work: they must neither
+// crash (run it under sanitizers) nor make an honest message arrive wrong on a flow that is still
+// alive.
 TEST(Hostile, RandomControlBreaksNothing) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -125,14 +129,16 @@ TEST(Hostile, RandomControlBreaksNothing) {
     for (int i = 0; i < 4; ++i) pair.send(0, flow, pair.buffer(0, 50000), 50000);
     for (int i = 0; i < 200; ++i) {
       std::array<std::byte, 256> packet{};
-      for (std::byte& b : packet) b = static_cast<std::byte>(random.chance(0.7) ? random.below(4) : random.next());
+      for (std::byte& b : packet)
+        b = static_cast<std::byte>(random.chance(0.7) ? random.below(4) : random.next());
       wire::Writer w(packet);
       const size_t body = random.below(220);
       w.patch<uint8_t>(0, 0);
       wire::encode_control(packet, {}, {random.below(100), 0, 0, static_cast<uint16_t>(body)});
       packet[32] = static_cast<std::byte>(1 + random.below(16));
       packet[33] = static_cast<std::byte>(random.below(9));
-      const auto length = static_cast<uint16_t>(random.chance(0.9) && body > 4 ? body - 4 : random.next());
+      const auto length =
+          static_cast<uint16_t>(random.chance(0.9) && body > 4 ? body - 4 : random.next());
       std::memcpy(packet.data() + 34, &length, 2);
       pair.end[random.below(2)]->handle_control(pair.now, std::span(packet).first(32 + body));
       if (places) {

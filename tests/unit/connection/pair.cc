@@ -57,7 +57,8 @@ bool Pair::send(int host, FlowId flow, Buffer* from, size_t bytes, int32_t tag, 
   for (auto& [id, matcher] : matchers_[host]) {
     Matcher::Match match;
     if (id != flow || matcher->match(tag, bytes, &match) != Matcher::Answer::kMatched) continue;
-    return end[host]->post_send({flow, match.number, match.part, from->base(), bytes, 0, from->region, token});
+    return end[host]->post_send(
+        {flow, match.number, match.part, from->base(), bytes, 0, from->region, token});
   }
   return false;
 }
@@ -80,7 +81,8 @@ void Pair::transmit(int host) {
       Parcel p;
       p.from = host;
       p.segment = out.segment[i];
-      if (p.segment.bytes > 0) p.payload.assign(p.segment.source, p.segment.source + p.segment.bytes);
+      if (p.segment.bytes > 0)
+        p.payload.assign(p.segment.source, p.segment.source + p.segment.bytes);
       if (p.segment.header_bytes == wire::kDataHeaderBytes) {
         std::vector<std::byte> whole(p.segment.header.begin(), p.segment.header.end());
         whole.insert(whole.end(), p.payload.begin(), p.payload.end());
@@ -98,7 +100,8 @@ void Pair::turn(int host) {
   transmit(host);
   if (carry_out_kills) {
     for (auto& [h, command] : std::exchange(kills, {})) {
-      if (command.what == PathCommand::What::kKill) end[h]->handle_path_killed(now, command.path, command.epoch);
+      if (command.what == PathCommand::What::kKill)
+        end[h]->handle_path_killed(now, command.path, command.epoch);
     }
   }
   if (!hold_completions) {
@@ -120,7 +123,8 @@ void Pair::hand_over(const Parcel& p) {
     to.handle_control(now, std::span(p.packet.data).first(p.packet.bytes));
   } else if (offloads.places) {
     if (p.segment.bytes > 0) {
-      std::memcpy(reinterpret_cast<void*>(p.segment.remote_address), p.payload.data(), p.payload.size());
+      std::memcpy(reinterpret_cast<void*>(p.segment.remote_address), p.payload.data(),
+                  p.payload.size());
     }
     to.handle_landing(now, p.segment.path, p.segment.epoch, p.segment.immediate, p.segment.bytes);
   } else if (p.is_probe()) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two connections face to face, with nothing between them but what a test decides.
 //
-// What either end transmits goes into `wire` as Parcels; deliver() hands them over, through `lose` (drop it?)
-// first. Time stands still unless a test moves it. On a placing pair a parcel's bytes are written on delivery
-// and its completion is reported right after transmission unless `hold_completions` is set.
+// What either end transmits goes into `wire` as Parcels; deliver() hands them over, through `lose`
+// (drop it?) first. Time stands still unless a test moves it. On a placing pair a parcel's bytes
+// are written on delivery and its completion is reported right after transmission unless
+// `hold_completions` is set.
 #pragma once
 
 #include <deque>
@@ -59,7 +60,7 @@ class Pair {
   Time now = Time{1000000};
   std::deque<Parcel> wire;
   std::function<bool(const Parcel&)> lose = [](const Parcel&) { return false; };
-  std::vector<Parcel> history;        // everything ever transmitted
+  std::vector<Parcel> history;  // everything ever transmitted
   bool hold_completions = false;
   std::vector<std::pair<int, uint64_t>> held;
   std::vector<std::pair<int, PathCommand>> kills;  // asked of the fabric, not yet carried out

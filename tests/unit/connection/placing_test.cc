@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Design, invariant 2: of each segment at most one copy is ever under way towards user memory. On a placing
-// fabric a repair therefore needs proof that the old copy is dead, and a state of the message not older than
-// the proof.
+// SPDX-License-Identifier: Apache-2.0 Design, invariant 2: of each segment at most one copy is ever
+// under way towards user memory. On a placing fabric a repair therefore needs proof that the old
+// copy is dead, and a state of the message not older than the proof.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,7 +30,9 @@ std::map<uint64_t, int> copies(const Pair& pair) {
 class OneLiveCopy : public testing::TestWithParam<Offloads> {};
 INSTANTIATE_TEST_SUITE_P(Fabrics, OneLiveCopy, testing::Values(kOrdered, kUnordered, kReliable),
                          [](const auto& i) {
-                           return i.param.reliable ? "reliable" : i.param.ordered_path ? "ordered" : "unordered";
+                           return i.param.reliable       ? "reliable"
+                                  : i.param.ordered_path ? "ordered"
+                                                         : "unordered";
                          });
 
 TEST_P(OneLiveCopy, ATimeOutNeverSendsDataAgain) {
@@ -71,7 +72,8 @@ TEST_P(OneLiveCopy, WithoutConfirmationOfAKillNothingIsSentAgain) {
   for (auto& [address, count] : copies(pair)) EXPECT_EQ(count, 1);
   pair.carry_out_kills = true;
   pair.lose = [](const Parcel&) { return false; };
-  ASSERT_TRUE(pair.run([&] { return pair.count(1, Kind::kReceived) == 1 && pair.count(0, Kind::kSent) == 1; }));
+  ASSERT_TRUE(pair.run(
+      [&] { return pair.count(1, Kind::kReceived) == 1 && pair.count(0, Kind::kSent) == 1; }));
   for (auto& [address, count] : copies(pair)) EXPECT_EQ(count, 2);
 }
 
@@ -114,7 +116,8 @@ TEST(Placing, AnOrderedPathThatReordersIsNeverTrustedAgain) {
   pair.settle();
   catching = false;
   ASSERT_EQ(late.size(), 1u);
-  EXPECT_EQ(pair.end[0]->segments_retransmitted(), 0u) << "it is not older than the largest recent RTT";
+  EXPECT_EQ(pair.end[0]->segments_retransmitted(), 0u)
+      << "it is not older than the largest recent RTT";
   EXPECT_TRUE(pair.end[0]->paths()[0].ordered);
   pair.wire.push_back(late[0]);
   pair.settle();
@@ -157,9 +160,8 @@ TEST(Placing, AKillNeedsBothEndsAndBeginsANewEpochAtBoth) {
   pair.end[0]->handle_path_broken(pair.now, 1, 0);
   int controls = 0;
   pair.lose = [&](const Parcel& p) { return p.control && ++controls <= 4; };
-  ASSERT_TRUE(pair.run([&] {
-    return pair.end[0]->paths()[1].epoch == 1 && pair.end[1]->paths()[1].epoch == 1;
-  }));
+  ASSERT_TRUE(pair.run(
+      [&] { return pair.end[0]->paths()[1].epoch == 1 && pair.end[1]->paths()[1].epoch == 1; }));
   EXPECT_EQ(pair.end[0]->paths()[0].epoch, 0u);
   ASSERT_TRUE(pair.send(0, flow, pair.buffer(0, 5000), 5000));
   EXPECT_TRUE(pair.run([&] { return pair.count(0, Kind::kSent) == 1; }));
