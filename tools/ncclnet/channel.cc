@@ -68,7 +68,13 @@ void ParentChannel::flush() {
 
 std::optional<Packet> ParentChannel::receive() {
   std::array<char, kMaxPacketBytes> buffer;
-  const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  ssize_t got = -1;
+  // A rank that ends with packets of ours unread resets the socket: that is told once, before the
+  // packets that it had sent itself can be read.
+  for (int tries = 0; tries < 4 && got < 0; ++tries) {
+    got = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno != ECONNRESET && errno != EINTR) break;
+  }
   if (got <= 0) return std::nullopt;
   return decode(buffer.data(), static_cast<size_t>(got));
 }
