@@ -29,10 +29,11 @@ struct Comm {
   Kind kind = Kind::kListen;
   Context* context = nullptr;
   Endpoint* endpoint = nullptr;
-  Listener* listener = nullptr;    // exactly one of the three is set
+  Listener* listener = nullptr;  // exactly one of the three is set
   SendFlow* send = nullptr;
   ReceiveFlow* receive = nullptr;
-  std::atomic<nccl::Result> error{nccl::kSuccess};  // what every call returns once the flow has failed
+  std::atomic<nccl::Result> error{
+      nccl::kSuccess};  // what every call returns once the flow has failed
 
   Flow* flow() const {
     return kind == Kind::kSend ? static_cast<Flow*>(send) : static_cast<Flow*>(receive);
@@ -77,9 +78,13 @@ class Context {
 
   void set_attributes(const NetAttributes& a) {
     const std::array<uint32_t, kAttributeWords> words = {
-        static_cast<uint32_t>(a.send.max_peers), static_cast<uint32_t>(a.send.max_flows_per_peer),
+        static_cast<uint32_t>(a.send.max_peers),
+        static_cast<uint32_t>(a.send.max_flows_per_peer),
         static_cast<uint32_t>(a.receive.max_peers),
-        static_cast<uint32_t>(a.receive.max_flows_per_peer), a.operations, a.algorithms, a.protocols};
+        static_cast<uint32_t>(a.receive.max_flows_per_peer),
+        a.operations,
+        a.algorithms,
+        a.protocols};
     for (size_t i = 0; i < kAttributeWords; ++i) {
       attributes_[i].store(words[i], std::memory_order_relaxed);
     }

@@ -83,7 +83,8 @@ nccl::Result irecv(void* receive_comm, int count, void** data, size_t* sizes, in
       parts[i].base = static_cast<std::byte*>(data[i]);
       parts[i].size = sizes[i];
       parts[i].tag = tags[i];
-      if (mhandles != nullptr) parts[i].registration = static_cast<const Registration*>(mhandles[i]);
+      if (mhandles != nullptr)
+        parts[i].registration = static_cast<const Registration*>(mhandles[i]);
     }
     Request* posted = nullptr;
     const Answer answer = comm->endpoint->receive(

@@ -108,7 +108,8 @@ Status Device::open(int index, const Config& config) {
   options.law = config.congestion();
   options.window_bytes = config.window_bytes();
   options.peer_timeout = config.peer_timeout();
-  Result<std::unique_ptr<Endpoint>> endpoint = Endpoint::open(std::move(options), std::move(*fabric));
+  Result<std::unique_ptr<Endpoint>> endpoint =
+      Endpoint::open(std::move(options), std::move(*fabric));
   if (!endpoint.ok()) return endpoint.status();
   endpoint_ = std::move(*endpoint);
   return {};

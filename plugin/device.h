@@ -43,7 +43,7 @@ class Device {
 
   Interface interface_;
   Properties properties_;
-  std::array<char, 64> name_{};       // properties_ points into these
+  std::array<char, 64> name_{};  // properties_ points into these
   std::array<char, 256> pci_path_{};
   HostMemory memory_;
   std::unique_ptr<Endpoint> endpoint_;

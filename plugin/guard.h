@@ -34,7 +34,7 @@ inline nccl::Result report(const char* call, const Status& status) noexcept {
 }
 
 inline nccl::Result refuse(const char* call, const char* why) noexcept {
-  WEFT_WARN_LIMITED("{}: {}", call, why);
+  log_warn("{}: {}", call, why);
   return nccl::kInvalidArgument;
 }
 

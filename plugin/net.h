@@ -80,7 +80,8 @@ nccl::Result close_receive(void* receive_comm) noexcept;
 nccl::Result close_listen(void* listen_comm) noexcept;
 
 // `comm` is a send or receive comm.
-nccl::Result register_memory(void* comm, void* data, size_t size, int type, void** mhandle) noexcept;
+nccl::Result register_memory(void* comm, void* data, size_t size, int type,
+                             void** mhandle) noexcept;
 nccl::Result register_dma_buf(void* comm, void* data, size_t size, int type, uint64_t offset,
                               int fd, void** mhandle) noexcept;
 nccl::Result deregister_memory(void* comm, void* mhandle) noexcept;

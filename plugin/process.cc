@@ -16,7 +16,8 @@ namespace {
 std::string introduction(const Config& config, const Device& first, int count) {
   const Interface& interface = first.interface();
   std::string words = phrase(
-      "version {}, fabric udp, interface {}, address {}, paths {}, segment {}, selector {}, law {}, "
+      "version {}, fabric udp, interface {}, address {}, paths {}, segment {}, selector {}, law "
+      "{}, "
       "progress {}",
       WEFT_VERSION, interface.name, interface.address_text(), config.paths(),
       first.segment_bytes(config), config.selector(), config.congestion(),

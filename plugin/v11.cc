@@ -76,8 +76,8 @@ NetAttributes::Side side_of(const nccl::CommAttrV11& from) {
 
 nccl::Result set_net_attr_v11(void* context, nccl::NetAttrV11* from) {
   if (from == nullptr) return refuse("setNetAttr", "no attributes");
-  return set_attributes(context, {side_of(from->send), side_of(from->recv), from->op, from->algo,
-                                  from->proto});
+  return set_attributes(
+      context, {side_of(from->send), side_of(from->recv), from->op, from->algo, from->proto});
 }
 
 }  // namespace
