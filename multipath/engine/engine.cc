@@ -23,6 +23,7 @@ Engine::~Engine() = default;
 bool Engine::progress(Time now) {
   now_ = std::max(now_, now);
   blocked_ = posted_ = false;
+  forgive_refusals();
   drain_commands();
   bool worked = false;
   for (int round = 0; round < kRounds; ++round) {
@@ -37,7 +38,7 @@ bool Engine::progress(Time now) {
 
 Time Engine::poll_timeout() const {
   if (!active_.empty()) return blocked_ ? now_ + kRetry : now_;
-  return next_deadline_;
+  return earlier(next_deadline_, forgive_at_);
 }
 
 void Engine::drain_commands() {
@@ -64,6 +65,20 @@ void Engine::carry_out(ReceiveFlow& flow, Request& request, std::span<const Rece
   } else {
     fail(request, flow.failure() == Failure::kNone ? Failure::kLocal : flow.failure());
   }
+}
+
+void Engine::note_refused(SendFlow& flow) {
+  if (std::find(refused_.begin(), refused_.end(), &flow) != refused_.end()) return;
+  flow.member().connection->handle_wanted(now_);
+  refused_.push_back(&flow);
+  if (forgive_at_ == Time::never()) forgive_at_ = now_ + kRefusalPeriod;
+}
+
+void Engine::forgive_refusals() {
+  if (forgive_at_ > now_) return;
+  for (SendFlow* flow : refused_) flow->refused_.store(false, std::memory_order_relaxed);
+  refused_.clear();
+  forgive_at_ = Time::never();
 }
 
 // Looks at the table of deadlines only when one of them is due.

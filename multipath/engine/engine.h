@@ -102,6 +102,9 @@ class Engine final : private FabricSink {
   // For flows, while their commands are drained.
   void carry_out(SendFlow& flow, const MatchedSend& send);
   void carry_out(ReceiveFlow& flow, Request& request, std::span<const ReceivePart> parts);
+  // A send of this flow found no grant. Told at most once every kRefusalPeriod, however often it happens.
+  void note_refused(SendFlow& flow);
+  static constexpr Duration kRefusalPeriod = milliseconds(250);
 
  private:
   // What one datagram of a batch turned out to be; Datagram::cookie is its place.
@@ -123,6 +126,7 @@ class Engine final : private FabricSink {
   void decode(Datagram& datagram, Decoded* out);
 
   void drain_commands();
+  void forgive_refusals();
   void activate_due();
   void activate(Member& member);
   bool service_active();
@@ -146,6 +150,8 @@ class Engine final : private FabricSink {
   Time next_deadline_ = Time::never();  // no deadline is earlier
   IntrusiveList<Member> active_;        // has work now
   IntrusiveList<Member> again_;         // wants another turn in the next round
+  std::vector<SendFlow*> refused_;      // whose refused_ is set and known
+  Time forgive_at_ = Time::never();     // clears them, so that they may tell again
   bool blocked_ = false;                // the fabric took less than it was given
   bool posted_ = false;
   std::unordered_map<LinkId, Member*> links_;

@@ -109,6 +109,7 @@ void Engine::close_flow(Flow& flow) {
   if (index < flows.size() && flows[index] == &flow) flows[index] = nullptr;
   while (flow.outstanding_.pop_front()) {
   }
+  if (flow.role() == wire::FlowRole::kSender) std::erase(refused_, static_cast<SendFlow*>(&flow));
   if (!member.connection) return;
   if (flow.role() == wire::FlowRole::kSender) {
     member.connection->close_send_flow(flow.id());

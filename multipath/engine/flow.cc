@@ -32,7 +32,10 @@ Answer SendFlow::send(const std::byte* data, uint64_t bytes, int32_t tag,
   if (!taken || matched != Matcher::Answer::kMatched) {
     if (taken) requests_.release(*taken);
     if (matched == Matcher::Answer::kTooLarge) return Answer::kInvalid;
-    refused_.store(true, std::memory_order_relaxed);
+    if (!refused_.load(std::memory_order_relaxed) &&
+        !refused_.exchange(true, std::memory_order_relaxed)) {
+      submit();
+    }
     return Answer::kAgain;
   }
   taken->state.store(Request::State::kPending, std::memory_order_relaxed);
@@ -57,6 +60,7 @@ Answer SendFlow::send(const std::byte* data, uint64_t bytes, int32_t tag,
 }
 
 void SendFlow::drain(Engine& engine) {
+  if (refused_.load(std::memory_order_relaxed)) engine.note_refused(*this);
   Lane* lane = lane_.load(std::memory_order_relaxed);
   if (!lane) return;
   while (const MatchedSend* command = lane->commands.front()) {

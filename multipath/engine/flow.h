@@ -125,9 +125,6 @@ class SendFlow final : public Flow {
               Request** request);
   void release(Request& request) override { requests_.release(request); }
 
-  // Whether a send was refused for want of a grant since the engine last asked (keep-alive).
-  bool take_refused() { return refused_.exchange(false, std::memory_order_relaxed); }
-
  private:
   friend Engine;
   struct Lane {
@@ -140,6 +137,8 @@ class SendFlow final : public Flow {
 
   std::atomic<Lane*> lane_{nullptr};  // made by the engine with the first grant
   Pool<Request, kMaxSendRequests> requests_;
+  // A send found no grant since the engine cleared this (every kRefusalPeriod at most): the engine then
+  // sees to it that the peer shows a sign of life.
   std::atomic<bool> refused_{false};
 };
 

@@ -19,7 +19,8 @@ Knobs quick() {
 }
 
 // The other process: accepts, receives and verifies `messages`, then waits with a receive posted. It is
-// forked before this process has any thread. Exit code 0: all was well.
+// forked before this process has any thread. With messages < 0 it never posts a
+// receive. Exit code 0: all was well.
 int receiver(int handle_out, int messages) {
   auto b = open_endpoint(quick());
   if (!b) return 1;
@@ -37,7 +38,7 @@ int receiver(int handle_out, int messages) {
     if (!in || !wait(*b, in).ok()) return 5;
     if (sink != pattern(kBytes, static_cast<uint64_t>(i))) return 6;
   }
-  post_receive(*b, flow, sink.data(), sink.size(), *to);
+  if (messages >= 0) post_receive(*b, flow, sink.data(), sink.size(), *to);
   if (messages > 0) return 0;
   for (;;) pause();
 }
@@ -110,6 +111,19 @@ TEST(TwoProcesses, EveryByteArrivesAndTheReceiverMayExitAtOnce) {
 }
 
 class PeerDeath : public ::testing::TestWithParam<int> {};
+
+TEST_P(PeerDeath, IsAnErrorOnASenderThatNeverGotAGrant) {
+  OtherProcess other(-1);
+  auto a = open_endpoint(quick());
+  SendFlow* flow = connect_to(*a, other.handle);
+  ASSERT_TRUE(flow);
+  other.signal(GetParam());
+  EXPECT_TRUE(poll_until([&] {
+    Request* out = nullptr;
+    return a->send(flow, nullptr, 0, 0, nullptr, &out) == Answer::kFailed;
+  })) << "nobody noticed";
+  EXPECT_EQ(a->failure_of(*flow).code(), Code::kRemote);
+}
 
 TEST_P(PeerDeath, IsAnErrorOnTheSenderThatWaits) {
   OtherProcess other(0);
