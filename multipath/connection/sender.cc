@@ -28,8 +28,10 @@ void Sender::close_flow(FlowId id) {
   f->closed = true;
   if (f->open_messages > 0 && f->failure == Failure::kNone) f->failure = Failure::kLocal;
   abandon_messages(*f);
-  for (SendMessage* m = done_.front(); m; m = done_.after(*m)) {
-    if (m->flow == f) m->flow = nullptr;
+  for (auto* list : {&done_, &ending_}) {
+    for (SendMessage* m = list->front(); m; m = list->after(*m)) {
+      if (m->flow == f) m->flow = nullptr;
+    }
   }
   static_cast<GrantHook*>(f)->unlink();
   static_cast<SeenHook*>(f)->unlink();
@@ -180,10 +182,12 @@ void Sender::settle_touched() {
         continue;
       }
     }
-    if (m->sources > 0 || m->DoneHook::linked()) continue;
-    if (m->flow) {
+    if (m->sources > 0) {
+      ending_.push_back(*m);
+    } else if (m->flow) {
       done_.push_back(*m);
     } else if (m->unsettled == 0) {
+      m->DoneHook::unlink();
       messages_.release(*m);
     }
   }

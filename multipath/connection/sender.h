@@ -130,6 +130,7 @@ class Sender {
   IntrusiveList<SendFlowState, EndHook> ends_;
   IntrusiveList<SendFlowState, EndDueHook> ends_due_;
   IntrusiveList<SendMessage, RecordHook> records_;
+  IntrusiveList<SendMessage, DoneHook> ending_;  // over, but their sources may still be read
   IntrusiveList<SendMessage, DoneHook> done_;
   uint32_t unrecorded_ = 0;
   uint32_t open_messages_ = 0;

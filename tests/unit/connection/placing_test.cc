@@ -152,6 +152,23 @@ TEST(Placing, ASendIsNotReportedWhileItsSourceMayBeRead) {
   EXPECT_EQ(pair.count(0, Kind::kSent), 1u);
 }
 
+TEST(Placing, AFlowMayBeClosedAndForgottenWhileTheNicStillReads) {
+  Pair pair(kOrdered);
+  const FlowId flow = pair.open_flow(0);
+  ASSERT_TRUE(pair.receive(1, flow, pair.buffer(1, 5000)));
+  pair.settle();
+  pair.hold_completions = true;
+  ASSERT_TRUE(pair.send(0, flow, pair.buffer(0, 5000), 5000));
+  pair.settle();
+  pair.end[0]->close_send_flow(flow);
+  pair.end[1]->close_receive_flow(flow);
+  pair.run([] { return false; }, milliseconds(10));
+  EXPECT_FALSE(pair.end[0]->quiet());
+  pair.hold_completions = false;
+  EXPECT_TRUE(pair.run([&] { return pair.end[0]->quiet() && pair.end[1]->quiet(); }));
+  EXPECT_EQ(pair.count(0, Kind::kSent), 0u) << "nobody is there to hear of it";
+}
+
 TEST(Placing, AKillNeedsBothEndsAndBeginsANewEpochAtBoth) {
   Pair pair(kReliable);
   const FlowId flow = pair.open_flow(0);
