@@ -64,9 +64,9 @@ enum { kPtrHost = 0x1, kPtrCuda = 0x2, kPtrDmaBuf = 0x4 };
 enum { kDeviceHost = 0, kDeviceUnpack = 1 };
 
 enum {
-  kHandleBytes = 128,       // what listen fills in and connect gets
-  kMaxRequests = 32,        // requests in flight on a comm (8 before NCCL 2.19), times maxRecvs
-  kMaxReceives = 8,         // parts of one grouped irecv that NCCL asks for at most
+  kHandleBytes = 128,  // what listen fills in and connect gets
+  kMaxRequests = 32,   // requests in flight on a comm (8 before NCCL 2.19), times maxRecvs
+  kMaxReceives = 8,    // parts of one grouped irecv that NCCL asks for at most
   kTrafficClassUndefined = -1
 };
 

@@ -32,17 +32,17 @@ typedef struct CommConfigV11 {
 
 /// ncclNetProperties_v11_t
 typedef struct PropertiesV11 {
-  char* name;      // for logs
-  char* pci_path;  // "/sys/..." or null for a virtual device
-  uint64_t guid;   // the same for ports of one card
-  int ptr_support;   // mask of kPtrHost, kPtrCuda, kPtrDmaBuf
+  char* name;         // for logs
+  char* pci_path;     // "/sys/..." or null for a virtual device
+  uint64_t guid;      // the same for ports of one card
+  int ptr_support;    // mask of kPtrHost, kPtrCuda, kPtrDmaBuf
   int reg_is_global;  // a registration serves every comm
   int force_flush;    // flush even when NCCL thinks that it is not needed
   int speed_mbps;
   int port;
   float latency_us;
   int max_comms;
-  int max_recvs;  // the most parts of one irecv
+  int max_recvs;    // the most parts of one irecv
   int device_type;  // kDeviceHost
   int device_version;
   VDeviceV11 vdevice;
@@ -121,9 +121,8 @@ typedef struct NetV11 {
 #define WEFT_NCCL_NAME(name) name
 #endif
 
-#define WEFT_NCCL_AT(type, member, offset)                         \
-  static_assert(offsetof(WEFT_NCCL_NAME(type), member) == offset, \
-                #type "." #member " has moved")
+#define WEFT_NCCL_AT(type, member, offset) \
+  static_assert(offsetof(WEFT_NCCL_NAME(type), member) == offset, #type "." #member " has moved")
 #define WEFT_NCCL_SIZE(type, size) \
   static_assert(sizeof(WEFT_NCCL_NAME(type)) == size, #type " has changed its size")
 

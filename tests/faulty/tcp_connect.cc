@@ -132,7 +132,8 @@ Result connect(void* context, int, void* handle, void** send_comm, nccl::DeviceH
     attempt->fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (attempt->fd < 0) return fail("socket");
     if (::connect(attempt->fd, reinterpret_cast<sockaddr*>(&theirs.address),
-                  sizeof theirs.address) != 0 && errno != EINPROGRESS) {
+                  sizeof theirs.address) != 0 &&
+        errno != EINPROGRESS) {
       return fail("connect");
     }
     theirs.attempt = attempt.get();

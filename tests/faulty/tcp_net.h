@@ -57,7 +57,7 @@ struct Request {
   int tags[kParts] = {};
   // Of a send: its part, and how far it is.
   uint32_t part = 0;
-  uint64_t written = 0;  // header included
+  uint64_t written = 0;   // header included
   bool reported = false;  // faults only: test has said done too early
   bool shifted = false;   // faults only: parts go into the wrong slots
   bool held = false;      // faults only: a send that waits until it was reported done

@@ -154,9 +154,9 @@ void progress_recv(Comm& comm) {
     if (has(Fault::kEarly) && request->complete && !request->reported) break;
     const uint64_t left = comm.header.size - comm.payload_read;
     if (left > 0) {
-      const size_t got = read_some(
-          comm, request->data[slot_of(*request, comm.header.part)] + comm.payload_read,
-          std::min(left, budget));
+      const size_t got =
+          read_some(comm, request->data[slot_of(*request, comm.header.part)] + comm.payload_read,
+                    std::min(left, budget));
       if (got == 0) break;
       comm.payload_read += got;
       budget -= got;

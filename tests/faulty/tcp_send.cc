@@ -65,8 +65,9 @@ bool write_message(Comm& comm, Request& request) {
     iovec pieces[2];
     int count = 0;
     if (request.written < sizeof header) {
-      pieces[count++] = {const_cast<char*>(reinterpret_cast<const char*>(&header)) +
-                             request.written, sizeof header - request.written};
+      pieces[count++] = {
+          const_cast<char*>(reinterpret_cast<const char*>(&header)) + request.written,
+          sizeof header - request.written};
     }
     const uint64_t body = std::max<uint64_t>(request.written, sizeof header) - sizeof header;
     if (body < request.sizes[0]) {

@@ -110,7 +110,8 @@ void write_stats() {
   constexpr char kLine[] =
       R"({"paths":[{"id":0,"bytes":100,"packets":1,"retransmitted":5},)"
       R"({"id":1,"bytes":0,"packets":0,"retransmitted":0},)"
-      R"({"id":2,"bytes":50,"packets":1,"retransmitted":0}],"retransmitted":5,"lost":2})" "\n";
+      R"({"id":2,"bytes":50,"packets":1,"retransmitted":0}],"retransmitted":5,"lost":2})"
+      "\n";
   if (::write(fd, kLine, sizeof kLine - 1) < 0) warn("WEFT_STATS cannot be written");
   ::close(fd);
 }

@@ -55,9 +55,9 @@ INSTANTIATE_TEST_SUITE_P(Traces, StrictReplay,
 
 TEST(Allreduce, SumsAreRightForAnyNumberOfRanksAndAnySize) {
   for (const char* ranks : {"2", "3", "5"}) {
-    const ToolRun run = run_tool({"allreduce", "--ranks", ranks, "--bytes", "4,36,1000,100004,3M",
-                                  "--iterations", "3", "--quiet", "--timeout", "60", "--plugin",
-                                  faulty_plugin("tcp")});
+    const ToolRun run =
+        run_tool({"allreduce", "--ranks", ranks, "--bytes", "4,36,1000,100004,3M", "--iterations",
+                  "3", "--quiet", "--timeout", "60", "--plugin", faulty_plugin("tcp")});
     EXPECT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
     const uint64_t sizes = 4 + 36 + 1000 + 100004 + (3 << 20);
     EXPECT_EQ(run.value("bytes"), std::to_string(sizes * 3 * 2 * (std::stoull(ranks) - 1)));
@@ -75,8 +75,9 @@ TEST(Allreduce, WorksWithOneSlotAndManyRings) {
 TEST(Stream, EveryByteIsVerifiedForOddSizesAndGroups) {
   for (const char* bytes : {"1", "7", "15", "16", "17", "4097", "1M"}) {
     for (const char* parts : {"1", "3", "8"}) {
-      const ToolRun run = run_tool({"stream", "--bytes", bytes, "--parts", parts, "--seconds", "0.1",
-                                    "--quiet", "--timeout", "60", "--plugin", faulty_plugin("tcp")});
+      const ToolRun run =
+          run_tool({"stream", "--bytes", bytes, "--parts", parts, "--seconds", "0.1", "--quiet",
+                    "--timeout", "60", "--plugin", faulty_plugin("tcp")});
       EXPECT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
       EXPECT_NE(run.value("bytes"), "0") << run.command << run.last_line;
     }
@@ -102,8 +103,8 @@ TEST(Report, HasTheSameKeysInTheLastLineAndInTheFile) {
   std::ifstream in(file);
   std::ostringstream text;
   text << in.rdbuf();
-  for (const char* key : {"api", "ranks", "bytes", "paths", "retransmitted", "lost", "seconds",
-                          "goodput_bps"}) {
+  for (const char* key :
+       {"api", "ranks", "bytes", "paths", "retransmitted", "lost", "seconds", "goodput_bps"}) {
     EXPECT_NE(run.value(key), "") << key << " in " << run.last_line;
     EXPECT_NE(text.str().find(quoted(key) + ":"), std::string::npos) << key;
   }

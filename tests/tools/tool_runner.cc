@@ -19,7 +19,8 @@ namespace {
 
 std::string from_environment(const char* name) {
   const char* value = std::getenv(name);
-  if (value == nullptr) ADD_FAILURE() << name << " is not set: run this through tests/run or meson test";
+  if (value == nullptr)
+    ADD_FAILURE() << name << " is not set: run this through tests/run or meson test";
   return value != nullptr ? value : "";
 }
 
@@ -42,7 +43,9 @@ std::string tool_path() { return from_environment("WEFT_NCCLNET"); }
 std::string faulty_plugin(const std::string& fault) {
   return from_environment("WEFT_FAULTY") + "/libnccl-net-" + fault + ".so";
 }
-std::string trace_path(const std::string& name) { return from_environment("WEFT_TRACES") + "/" + name; }
+std::string trace_path(const std::string& name) {
+  return from_environment("WEFT_TRACES") + "/" + name;
+}
 
 ScratchFolder::ScratchFolder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();

@@ -10,11 +10,11 @@
 namespace weft::test {
 
 struct ToolRun {
-  int exit_code = -1;       // 128 + signal when it was killed
-  std::string output;       // standard output
-  std::string errors;       // standard error
-  std::string last_line;    // of standard output
-  std::string command;      // to run it again
+  int exit_code = -1;     // 128 + signal when it was killed
+  std::string output;     // standard output
+  std::string errors;     // standard error
+  std::string last_line;  // of standard output
+  std::string command;    // to run it again
 
   /// The value of `key=` in the last line; empty when it is not there.
   std::string value(const std::string& key) const;

@@ -25,7 +25,8 @@ void expect_refused(const std::vector<std::string>& arguments, int code, const c
   EXPECT_EQ(run.exit_code, code) << run.command << "\n" << run.output << run.errors;
   EXPECT_EQ(run.last_line.rfind("FAIL ", 0), 0u) << run.command << "\n" << run.output;
   EXPECT_TRUE(std::regex_search(run.output + run.errors, std::regex(words)))
-      << run.command << "\n" << run.output << run.errors << "\nshould say: " << words;
+      << run.command << "\n"
+      << run.output << run.errors << "\nshould say: " << words;
 }
 
 TEST(Usage, IsRefusedWithWordsThatHelp) {
@@ -36,10 +37,12 @@ TEST(Usage, IsRefusedWithWordsThatHelp) {
   expect_refused({"stream", "--bytes", "12x", "--plugin", tcp}, kUsage, "12x.*64K");
   expect_refused({"stream", "--bytes", "0", "--plugin", tcp}, kUsage, "above 0");
   expect_refused({"stream", "--bytes", "1M", "--frob", "--plugin", tcp}, kUsage, "frob");
-  expect_refused({"stream", "--bytes", "1M", "--seconds", "90", "--plugin", tcp}, kUsage, "--timeout");
+  expect_refused({"stream", "--bytes", "1M", "--seconds", "90", "--plugin", tcp}, kUsage,
+                 "--timeout");
   expect_refused({"allreduce", "--bytes", "6", "--plugin", tcp}, kUsage, "multiple of 4");
   expect_refused({"allreduce", "--bytes", "1M", "--ranks", "1", "--plugin", tcp}, kUsage, "ranks");
-  expect_refused({"replay", trace, "--rules", "relaxed", "--plugin", tcp}, kUsage, "relaxed.*strict");
+  expect_refused({"replay", trace, "--rules", "relaxed", "--plugin", tcp}, kUsage,
+                 "relaxed.*strict");
   expect_refused({"replay", trace, "--api", "9", "--plugin", tcp}, kUsage, "only version 11");
   expect_refused({"replay", trace, "--api", "13", "--plugin", tcp}, kUsage, "not a version");
   expect_refused({"replay", "/no/such/folder", "--plugin", tcp}, kUsage, "rank0.trace");
@@ -122,7 +125,8 @@ bool alive(pid_t pid) {
   std::string text;
   if (!std::getline(in, text)) return false;
   const size_t end = text.rfind(')');
-  return end != std::string::npos && end + 2 < text.size() && text[end + 2] != 'Z' && text[end + 2] != 'X';
+  return end != std::string::npos && end + 2 < text.size() && text[end + 2] != 'Z' &&
+         text[end + 2] != 'X';
 }
 
 TEST(Processes, NoRankOutlivesTheTool) {

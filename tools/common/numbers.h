@@ -26,10 +26,14 @@ inline std::optional<uint64_t> parse_size(std::string_view text) {
   const auto value = parse_integer<uint64_t>(text.substr(0, digits));
   const std::string_view unit = text.substr(digits);
   int shift = 0;
-  if (unit == "K" || unit == "k" || unit == "KiB") shift = 10;
-  else if (unit == "M" || unit == "MiB") shift = 20;
-  else if (unit == "G" || unit == "GiB") shift = 30;
-  else if (!unit.empty() && unit != "B") return std::nullopt;
+  if (unit == "K" || unit == "k" || unit == "KiB")
+    shift = 10;
+  else if (unit == "M" || unit == "MiB")
+    shift = 20;
+  else if (unit == "G" || unit == "GiB")
+    shift = 30;
+  else if (!unit.empty() && unit != "B")
+    return std::nullopt;
   if (!value || *value > (UINT64_MAX >> shift)) return std::nullopt;
   return *value << shift;
 }

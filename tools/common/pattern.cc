@@ -86,8 +86,7 @@ std::optional<size_t> check_pattern(const void* data, size_t bytes, uint64_t see
 }
 
 std::string describe_wrong_bytes(const void* data, size_t bytes, uint64_t seed,
-                                 const std::string& what,
-                                 const std::vector<KnownMessage>& known) {
+                                 const std::string& what, const std::vector<KnownMessage>& known) {
   const auto* at = static_cast<const unsigned char*>(data);
   size_t count = 0;
   size_t first = bytes;
@@ -101,16 +100,18 @@ std::string describe_wrong_bytes(const void* data, size_t bytes, uint64_t seed,
     zeros = zeros && at[i] == 0;
   }
   if (count == 0) {
-    return fmt::format("wrong bytes in {}, which became right while they were looked at: the "
-                       "receive was reported done before its data was there", what);
+    return fmt::format(
+        "wrong bytes in {}, which became right while they were looked at: the "
+        "receive was reported done before its data was there",
+        what);
   }
   const size_t word_at = std::min(first / 8 * 8, bytes >= 8 ? bytes - 8 : 0);
   uint64_t seen = 0;
   std::memcpy(&seen, at + word_at, std::min<size_t>(8, bytes));
   std::string text = fmt::format(
       "wrong bytes in {}: {} of {} differ, the first at {}, the last at {}; at {} expected "
-      "{:016x}, seen {:016x}", what, count, bytes, first, last, word_at,
-      seed + (word_at / 8) * kStep, seen);
+      "{:016x}, seen {:016x}",
+      what, count, bytes, first, last, word_at, seed + (word_at / 8) * kStep, seen);
   if (zeros) return text + ": never written (zeros)";
   // A tail shorter than a word was read at an offset that is no multiple of 8: not invertible.
   const size_t probe = (first + 7) / 8 * 8;
@@ -125,8 +126,8 @@ std::string describe_wrong_bytes(const void* data, size_t bytes, uint64_t seed,
   }
   if (count == 1) {
     return text + fmt::format(": one byte corrupted (xor {:02x})",
-                              at[first] ^ static_cast<unsigned char>(
-                                  (seed + (first / 8) * kStep) >> (8 * (first % 8))));
+                              at[first] ^ static_cast<unsigned char>((seed + (first / 8) * kStep) >>
+                                                                     (8 * (first % 8))));
   }
   return text + ": bytes of no known message";
 }

@@ -25,8 +25,7 @@ constexpr int kFirstSpare = 200;  // above all fixed numbers that children use
 // the latter is for plugins that read /sys/class and does no harm when it is refused.
 bool enter_namespace(int fd) {
   if (::setns(fd, CLONE_NEWNET) != 0) return false;
-  if (::unshare(CLONE_NEWNS) == 0 &&
-      ::mount("", "/", "none", MS_SLAVE | MS_REC, nullptr) == 0) {
+  if (::unshare(CLONE_NEWNS) == 0 && ::mount("", "/", "none", MS_SLAVE | MS_REC, nullptr) == 0) {
     (void)!::mount("sysfs", "/sys", "sysfs", 0, nullptr);
   }
   return true;

@@ -34,8 +34,12 @@ std::string human_bytes(double bytes) {
 }
 
 Progress::Progress(std::string what, uint64_t total, bool quiet)
-    : what_(std::move(what)), total_(total), quiet_(quiet),
-      terminal_(::isatty(STDERR_FILENO) == 1), start_ns_(now_ns()), drawn_ns_(start_ns_) {}
+    : what_(std::move(what)),
+      total_(total),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      start_ns_(now_ns()),
+      drawn_ns_(start_ns_) {}
 
 Progress::~Progress() { clear(); }
 
@@ -47,8 +51,8 @@ void Progress::clear() {
 void Progress::update(uint64_t bytes, const std::string& state) {
   const int64_t now = now_ns();
   if (quiet_ || now - drawn_ns_ < (terminal_ ? kTerminalEveryNs : kPlainEveryNs)) return;
-  rate_ = static_cast<double>(bytes - std::min(bytes, drawn_bytes_)) /
-          seconds_between(drawn_ns_, now);
+  rate_ =
+      static_cast<double>(bytes - std::min(bytes, drawn_bytes_)) / seconds_between(drawn_ns_, now);
   drawn_ns_ = now;
   drawn_bytes_ = bytes;
   std::string text = fmt::format("{} {}", what_, human_bytes(static_cast<double>(bytes)));
@@ -58,8 +62,8 @@ void Progress::update(uint64_t bytes, const std::string& state) {
                        human_bytes(static_cast<double>(bytes)),
                        human_bytes(static_cast<double>(total_)));
   }
-  text += fmt::format(", {}/s, {:.1f} s{}{}", human_bytes(rate_),
-                      seconds_between(start_ns_, now), state.empty() ? "" : ", ", state);
+  text += fmt::format(", {}/s, {:.1f} s{}{}", human_bytes(rate_), seconds_between(start_ns_, now),
+                      state.empty() ? "" : ", ", state);
   if (terminal_) {
     fmt::print(stderr, "\r\033[K{}", text);
     std::fflush(stderr);

@@ -71,7 +71,8 @@ std::string Report::last_line() const {
   if (code != kGood) return "FAIL " + why;
   std::string line = fmt::format(
       "PASS {} api={} ranks={} bytes={} paths={} retransmitted={} lost={} seconds={:.3f} "
-      "goodput_bps={:.0f}", what, api, ranks, bytes, or_dash(plugin.any, plugin.paths_used),
+      "goodput_bps={:.0f}",
+      what, api, ranks, bytes, or_dash(plugin.any, plugin.paths_used),
       or_dash(plugin.retransmitted.has_value(), plugin.retransmitted.value_or(0)),
       or_dash(plugin.lost.has_value(), plugin.lost.value_or(0)), seconds, goodput_bps(*this));
   for (const auto& [key, value] : extra) line += fmt::format(" {}={}", key, value);
@@ -81,8 +82,8 @@ std::string Report::last_line() const {
 bool Report::write_json(const std::string& path, std::string& why_not) const {
   json list = json::array();
   for (const auto& [id, figures] : plugin.paths) {
-    list.push_back({{"id", id}, {"bytes", figures.bytes},
-                    {"retransmitted", figures.retransmitted}});
+    list.push_back(
+        {{"id", id}, {"bytes", figures.bytes}, {"retransmitted", figures.retransmitted}});
   }
   json object = {
       {"what", what},
@@ -92,7 +93,8 @@ bool Report::write_json(const std::string& path, std::string& why_not) const {
       {"api", api == "-" ? json(nullptr) : json(api)},
       {"ranks", ranks},
       {"bytes", bytes},
-      {"retransmitted", or_null(plugin.retransmitted.has_value(), plugin.retransmitted.value_or(0))},
+      {"retransmitted",
+       or_null(plugin.retransmitted.has_value(), plugin.retransmitted.value_or(0))},
       {"lost", or_null(plugin.lost.has_value(), plugin.lost.value_or(0))},
       {"seconds", seconds},
       {"goodput_bps", goodput_bps(*this)},

@@ -39,8 +39,8 @@ void fill(std::vector<float>& data, uint32_t rank, uint32_t iteration) {
 
 float sum_of(uint32_t i, uint32_t iteration, uint32_t ranks) {
   const Value v = value_of(i, iteration);
-  return static_cast<float>(static_cast<int32_t>(v.base * ranks +
-                                                 v.factor * (ranks * (ranks - 1) / 2)));
+  return static_cast<float>(
+      static_cast<int32_t>(v.base * ranks + v.factor * (ranks * (ranks - 1) / 2)));
 }
 
 void check(Rank& rank, const std::vector<float>& data, uint32_t iteration) {
@@ -51,10 +51,11 @@ void check(Rank& rank, const std::vector<float>& data, uint32_t iteration) {
   if (wrong == 0) return;
   uint32_t first = 0;
   while (data[first] == sum_of(first, iteration, ranks)) ++first;
-  rank.fail(tools::kDataWrong, fmt::format(
-      "wrong bytes in the result: {} of {} sums of iteration {} ({} bytes) differ, the first at "
-      "element {}: expected {}, seen {}", wrong, count, iteration, data.size() * sizeof(float),
-      first, sum_of(first, iteration, ranks), data[first]));
+  rank.fail(tools::kDataWrong, fmt::format("wrong bytes in the result: {} of {} sums of iteration "
+                                           "{} ({} bytes) differ, the first at "
+                                           "element {}: expected {}, seen {}",
+                                           wrong, count, iteration, data.size() * sizeof(float),
+                                           first, sum_of(first, iteration, ranks), data[first]));
 }
 
 }  // namespace
@@ -68,8 +69,8 @@ void plan_allreduce(const Options& options, Plan& plan) {
   auto timed_ns = std::make_shared<uint64_t>(0);
   plan.at_barrier = [&options, timed_ns](uint32_t barrier, uint64_t ns) {
     const uint32_t each = options.iterations + 1;
-    if (barrier == 0) fmt::print("{:>12} {:>12} {:>12} {:>12}\n", "bytes", "us", "algbw GB/s",
-                                 "busbw GB/s");
+    if (barrier == 0)
+      fmt::print("{:>12} {:>12} {:>12} {:>12}\n", "bytes", "us", "algbw GB/s", "busbw GB/s");
     if (barrier % each != each - 1) return;
     const auto bytes = static_cast<double>(options.bytes[barrier / each]);
     const double us = static_cast<double>(ns) * 1e-3 / options.iterations;

@@ -43,8 +43,9 @@ std::string Arenas::build() {
 }
 
 unsigned char* Arenas::at(uint64_t address) const {
-  const auto after = std::upper_bound(arenas_.begin(), arenas_.end(), address,
-                                      [](uint64_t a, const Arena& arena) { return a < arena.from; });
+  const auto after =
+      std::upper_bound(arenas_.begin(), arenas_.end(), address,
+                       [](uint64_t a, const Arena& arena) { return a < arena.from; });
   const Arena& arena = *std::prev(after);
   return static_cast<unsigned char*>(arena.memory.data()) + (address - arena.from);
 }

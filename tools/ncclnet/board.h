@@ -18,12 +18,12 @@ inline constexpr uint32_t kMaxThreads = 64;
 enum class Doing : uint32_t { kNotStarted, kRunning, kWaitingForLine, kPolling, kFinished };
 
 struct alignas(64) ThreadSlot {
-  std::atomic<uint32_t> line;      // of the trace, from 1; 0 where there is no trace
-  std::atomic<uint32_t> number;    // of the thread, in the trace
+  std::atomic<uint32_t> line;    // of the trace, from 1; 0 where there is no trace
+  std::atomic<uint32_t> number;  // of the thread, in the trace
   std::atomic<Doing> doing;
-  std::atomic<uint32_t> awaited;   // kWaitingForLine: the line of another thread
-  std::atomic<Call> inside;        // the plugin call it is inside of
-  std::atomic<int64_t> moved_ns;   // when something last went on
+  std::atomic<uint32_t> awaited;  // kWaitingForLine: the line of another thread
+  std::atomic<Call> inside;       // the plugin call it is inside of
+  std::atomic<int64_t> moved_ns;  // when something last went on
 };
 
 struct Board {

@@ -27,8 +27,7 @@ std::string encode(const Packet& packet) {
   const size_t room = kMaxPacketBytes - sizeof(Header);
   Header header{static_cast<uint32_t>(packet.word), packet.number, packet.value,
                 static_cast<uint32_t>(std::min<size_t>(packet.key.size(), 64)), 0};
-  header.text_bytes =
-      static_cast<uint32_t>(std::min(packet.text.size(), room - header.key_bytes));
+  header.text_bytes = static_cast<uint32_t>(std::min(packet.text.size(), room - header.key_bytes));
   std::string out(reinterpret_cast<const char*>(&header), sizeof header);
   out.append(packet.key, 0, header.key_bytes);
   out.append(packet.text, 0, header.text_bytes);

@@ -4,23 +4,18 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <map>
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "tools/common/clock.h"
-#include "tools/common/process.h"
 #include "tools/common/progress.h"
-#include "tools/ncclnet/board.h"
-#include "tools/ncclnet/channel.h"
-#include "tools/ncclnet/rank.h"
+#include "tools/ncclnet/rank_process.h"
 
 namespace weft::ncclnet {
 namespace {
@@ -40,39 +35,19 @@ struct Cause {
   std::string why;
 };
 
-struct RankProcess {
-  tools::Child child;
-  ParentChannel channel;
-  tools::UniqueFd board_fd, stats_fd;
-  tools::Mapping board_memory;
-  std::optional<Packet> verdict;
-  bool ended = false;
-
-  const Board& board() const { return *static_cast<const Board*>(board_memory.data()); }
-};
-
-// Where a rank is that makes its own traffic.
-std::string counts_of(const Board& board) {
-  if (board.connected < board.connections) {
-    return fmt::format("connecting ({} of {} are up)", board.connected.load(),
-                       board.connections.load());
-  }
-  return fmt::format("{} of {} posted receives done, {} of {} accepted sends done",
-                     board.receives_done.load(), board.receives.load(), board.sends_done.load(),
-                     board.sends.load());
-}
-
 class Launcher {
  public:
   Launcher(const Options& options, const std::vector<std::string>& words, const Plan& plan)
-      : options_(options), words_(words), plan_(plan),
-        progress_(options.mode_name(), plan.total_bytes, options.quiet), start_ns_(tools::now_ns()) {}
+      : options_(options),
+        words_(words),
+        plan_(plan),
+        progress_(options.mode_name(), plan.total_bytes, options.quiet),
+        start_ns_(tools::now_ns()) {}
 
   tools::Report run();
 
  private:
   bool start();
-  bool start_rank(uint32_t index, int network_namespace);
   void wait();
   void listen_to_ranks();
   void handle(uint32_t index, Packet packet);
@@ -80,8 +55,6 @@ class Launcher {
   void look_for_ended();
   void blame(ExitCode code, int weight, const std::string& why);
   void time_out();
-  std::string state_of(uint32_t index) const;
-  std::string where(uint32_t index, uint32_t thread) const;
   void collect(tools::Report& report);
   bool all_ended() const {
     return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r->ended; });
@@ -114,44 +87,15 @@ bool Launcher::start() {
     return false;
   }
   for (uint32_t i = 0; i < plan_.ranks; ++i) {
-    if (!start_rank(i, namespaces.empty() ? -1 : namespaces[i % namespaces.size()].get())) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool Launcher::start_rank(uint32_t index, int network_namespace) {
-  auto rank = std::make_unique<RankProcess>();
-  int ends[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    blame(tools::kCannotRunHere, 0, fmt::format("socketpair: {}", std::strerror(errno)));
+    std::string why;
+    ExitCode code = tools::kFailed;
+    const int where = namespaces.empty() ? -1 : namespaces[i % namespaces.size()].get();
+    ranks_.push_back(start_rank(i, plan_.ranks, words_, where, code, why));
+    if (ranks_.back() != nullptr) continue;
+    ranks_.pop_back();
+    blame(code, 0, why);
     return false;
   }
-  rank->channel = ParentChannel(tools::UniqueFd(ends[0]));
-  tools::UniqueFd theirs(ends[1]);
-  rank->board_fd = tools::make_memory_file("board", sizeof(Board));
-  rank->stats_fd = tools::make_memory_file("stats", 0);
-  if (rank->board_fd) rank->board_memory = tools::Mapping(rank->board_fd.get(), sizeof(Board));
-  if (!rank->stats_fd || rank->board_memory.data() == nullptr) {
-    blame(tools::kCannotRunHere, 0, fmt::format("no shared memory: {}", std::strerror(errno)));
-    return false;
-  }
-  tools::SpawnOptions spawn;
-  spawn.arguments = {"weft_ncclnet", "rank", fmt::format("{}", index),
-                     fmt::format("{}", plan_.ranks)};
-  spawn.arguments.insert(spawn.arguments.end(), words_.begin(), words_.end());
-  spawn.inherit = {{theirs.get(), kChannelFd}, {rank->board_fd.get(), kBoardFd},
-                   {rank->stats_fd.get(), kStatsFd}};
-  spawn.environment = {fmt::format("WEFT_STATS=/proc/self/fd/{}", kStatsFd)};
-  spawn.network_namespace = network_namespace;
-  std::string why;
-  rank->child = tools::spawn(spawn, why);
-  if (!rank->child.running()) {
-    blame(errno == EPERM ? tools::kCannotRunHere : tools::kFailed, 0, why);
-    return false;
-  }
-  ranks_.push_back(std::move(rank));
   return true;
 }
 
@@ -192,7 +136,10 @@ void Launcher::handle(uint32_t index, Packet packet) {
         const auto code = static_cast<ExitCode>(packet.number);
         // That a peer is gone is a consequence more often than a cause.
         const bool consequence = packet.text.find("ncclRemoteError") != std::string::npos;
-        blame(code, code == tools::kDataWrong ? 4 : consequence ? 1 : 2,
+        blame(code,
+              code == tools::kDataWrong ? 4
+              : consequence             ? 1
+                                        : 2,
               fmt::format("rank {} {}", index, packet.text));
       }
       ranks_[index]->verdict = std::move(packet);
@@ -214,41 +161,6 @@ void Launcher::listen_to_ranks() {
   }
 }
 
-std::string Launcher::where(uint32_t index, uint32_t thread) const {
-  const ThreadSlot& slot = ranks_[index]->board().threads[thread];
-  const uint32_t line = slot.line.load(std::memory_order_relaxed);
-  const Call inside = slot.inside.load(std::memory_order_relaxed);
-  std::string text;
-  if (line > 0 && plan_.describe_line) text = plan_.describe_line(index, thread, line);
-  if (inside != Call::kNone) {
-    text += fmt::format("{}inside the plugin's {}", text.empty() ? "" : ", ", name_of(inside));
-  }
-  return text;
-}
-
-// What keeps a rank: the threads that are inside a call or poll; those that merely wait for
-// another thread's line only when there is nothing else to say.
-std::string Launcher::state_of(uint32_t index) const {
-  std::string busy, waiting;
-  for (uint32_t t = 0; t < kMaxThreads; ++t) {
-    const ThreadSlot& slot = ranks_[index]->board().threads[t];
-    const Doing doing = slot.doing.load(std::memory_order_relaxed);
-    if (doing == Doing::kNotStarted || doing == Doing::kFinished) continue;
-    std::string text = where(index, t);
-    if (doing == Doing::kWaitingForLine && slot.inside.load() == Call::kNone) {
-      waiting += fmt::format("{}{}, waiting for line {}", waiting.empty() ? "" : "; ", text,
-                             slot.awaited.load(std::memory_order_relaxed));
-    } else {
-      if (text.empty() || plan_.describe_line == nullptr) {
-        text = counts_of(ranks_[index]->board()) + (text.empty() ? "" : ", ") + text;
-      }
-      busy += fmt::format("{}{}", busy.empty() ? "" : "; ", text);
-    }
-  }
-  if (busy.empty()) busy = waiting.empty() ? "starting" : waiting;
-  return fmt::format("rank {}: {}", index, busy);
-}
-
 void Launcher::look_for_ended() {
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     RankProcess& rank = *ranks_[i];
@@ -263,10 +175,11 @@ void Launcher::look_for_ended() {
     std::string doing;
     for (uint32_t t = 0; t < kMaxThreads; ++t) {
       if (rank.board().threads[t].inside.load() == Call::kNone) continue;
-      doing += fmt::format("{}{}", doing.empty() ? " at " : "; ", where(i, t));
+      doing += fmt::format("{}{}", doing.empty() ? " at " : "; ", thread_state(rank, i, t, plan_));
     }
-    blame(tools::kFailed, 3, fmt::format("rank {} died: {}{}", i, tools::describe_status(*status),
-                                         good ? " after its work was done" : doing));
+    blame(tools::kFailed, 3,
+          fmt::format("rank {} died: {}{}", i, tools::describe_status(*status),
+                      good ? " after its work was done" : doing));
   }
 }
 
@@ -274,7 +187,7 @@ void Launcher::time_out() {
   std::string all;
   for (uint32_t i = 0; i < ranks_.size(); ++i) {
     if (ranks_[i]->ended) continue;
-    all += fmt::format("{}{}", all.empty() ? "" : " | ", state_of(i));
+    all += fmt::format("{}{}", all.empty() ? "" : " | ", state_of(*ranks_[i], i, plan_));
   }
   blame(tools::kTimedOut, 0, fmt::format("timed out after {:g} s: {}", options_.timeout_s, all));
 }
@@ -309,7 +222,8 @@ void Launcher::collect(tools::Report& report) {
       report.api = fmt::format("{}", rank->verdict->value);
     }
     const off_t size = ::lseek(rank->stats_fd.get(), 0, SEEK_END);
-    std::string lines(std::min<size_t>(size > 0 ? static_cast<size_t>(size) : 0, kMaxStatsBytes), 0);
+    std::string lines(std::min<size_t>(size > 0 ? static_cast<size_t>(size) : 0, kMaxStatsBytes),
+                      0);
     const ssize_t got = ::pread(rank->stats_fd.get(), lines.data(), lines.size(), 0);
     lines.resize(got > 0 ? static_cast<size_t>(got) : 0);
     const std::string why = report.plugin.add(lines);
@@ -327,24 +241,26 @@ tools::Report Launcher::run() {
   tools::Report report;
   report.what = options_.mode_name();
   collect(report);
-  report.extra.emplace_back("total_seconds",
-                            fmt::format("{:.3f}", tools::seconds_between(start_ns_, tools::now_ns())));
+  report.extra.emplace_back(
+      "total_seconds", fmt::format("{:.3f}", tools::seconds_between(start_ns_, tools::now_ns())));
   if (!causes_.empty()) {
     // The first of the most telling.
-    const auto cause = std::max_element(causes_.begin(), causes_.end(), [](auto& a, auto& b) {
-      return a.weight < b.weight;
-    });
+    const auto cause = std::max_element(causes_.begin(), causes_.end(),
+                                        [](auto& a, auto& b) { return a.weight < b.weight; });
     report.code = cause->code;
     report.why = cause->why;
     for (const Cause& other : causes_) {
       if (&other != &*cause) fmt::print(stderr, "also: {}\n", other.why);
     }
   }
-  if (report.code == tools::kGood && (plan_.ranks == 0 || !all_said_good() ||
-                                      (plan_.total_bytes > 0 && report.bytes != plan_.total_bytes))) {
+  if (report.code == tools::kGood &&
+      (plan_.ranks == 0 || !all_said_good() ||
+       (plan_.total_bytes > 0 && report.bytes != plan_.total_bytes))) {
     report.code = tools::kFailed;
-    report.why = fmt::format("{} of {} bytes were verified, and not all of {} ranks said that all "
-                             "is well", report.bytes, plan_.total_bytes, plan_.ranks);
+    report.why = fmt::format(
+        "{} of {} bytes were verified, and not all of {} ranks said that all "
+        "is well",
+        report.bytes, plan_.total_bytes, plan_.ranks);
   }
   if (report.code == tools::kGood && plan_.finish) plan_.finish(report);
   return report;

@@ -36,8 +36,8 @@ class Links {
   /// One data call each; null when the plugin says "later".
   void* send(void* comm, void* data, size_t bytes, int tag, void* mhandle);
   void* receive(void* comm, int count, void** data, size_t* sizes, int* tags, void** mhandles);
-  /// True when the oldest of its kind is done; then the sizes of its parts are in `sizes`. That test
-  /// wrote one size a part and no more is checked here.
+  /// True when the request is done; then the sizes of its parts are in `sizes`. Checked here: that
+  /// test wrote one size a part and no more.
   bool test_send(void* request, Sizes& sizes) { return test(request, 1, sizes, true); }
   bool test_receive(void* request, uint32_t parts, Sizes& sizes) {
     return test(request, parts, sizes, false);

@@ -46,9 +46,9 @@ std::string plan_replay(const Options& options, Trace& trace, Plan& plan) {
   plan.total_bytes = trace.bytes;
   plan.describe_line = [&trace](uint32_t rank, uint32_t thread, uint32_t number) {
     const RankTrace& of = trace.ranks[rank];
-    std::string text = fmt::format(
-        "thread {} line {}", thread < of.thread_numbers.size() ? of.thread_numbers[thread] : thread,
-        number);
+    std::string text =
+        fmt::format("thread {} line {}",
+                    thread < of.thread_numbers.size() ? of.thread_numbers[thread] : thread, number);
     for (const TraceLine& line : of.lines) {
       if (line.number != number) continue;
       text += fmt::format(" `{}`", line.text);

@@ -22,7 +22,8 @@ bool OpenRanges::free_of_others(const unsigned char* from, const unsigned char* 
 
 int OpenRanges::open(unsigned char* at, size_t bytes, size_t guard_at, size_t guard_bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  auto free = std::find_if(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.used; });
+  auto free =
+      std::find_if(entries_.begin(), entries_.end(), [](const Entry& e) { return !e.used; });
   if (free == entries_.end()) free = entries_.insert(entries_.end(), Entry{});
   for (Entry& other : entries_) {
     if (other.used && other.guard != nullptr && at < other.guard + other.guard_bytes &&

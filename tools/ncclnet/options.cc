@@ -7,8 +7,8 @@
 #include <climits>
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "tools/common/exit_codes.h"
 #include "tools/common/numbers.h"
@@ -35,7 +35,8 @@ std::string default_plugin() {
   const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self);
   if (size <= 0 || size >= static_cast<ssize_t>(sizeof self)) return {};
   std::string path(self, static_cast<size_t>(size));
-  for (int i = 0; i < 2; ++i) path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  for (int i = 0; i < 2; ++i)
+    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
   path += "/plugin/libnccl-net-weft.so";
   return ::access(path.c_str(), R_OK) == 0 ? path : std::string();
 }
@@ -46,14 +47,19 @@ struct Words {  // as typed; turned into Options after the checks
 };
 
 void add_common(CLI::App& app, Options& o) {
-  app.add_option("--plugin", o.plugin, "The libnccl-net-*.so to drive (default: the one built here)")
+  app.add_option("--plugin", o.plugin,
+                 "The libnccl-net-*.so to drive (default: the one built here)")
       ->type_name("PATH");
   app.add_option("--api", o.api, "Version of the plugin interface to use: 11 or max")
-      ->type_name("11|max")->capture_default_str();
+      ->type_name("11|max")
+      ->capture_default_str();
   app.add_option("--ranks-in", o.namespaces, "Network namespaces; ranks alternate between them")
-      ->type_name("NS,NS")->delimiter(',');
+      ->type_name("NS,NS")
+      ->delimiter(',');
   app.add_option("--timeout", o.timeout_s, "Give up after S seconds, exit 3")
-      ->type_name("S")->capture_default_str()->check(CLI::Range(0.1, 86400.0));
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--json", o.json, "Write the result to FILE too")->type_name("FILE");
   app.add_flag("--quiet", o.quiet, "No progress on standard error");
   app.add_flag("--verbose", o.verbose, "Show all that the plugin logs, not warnings only");
@@ -91,8 +97,10 @@ std::string check_bytes(Options& o, const Words& words, uint64_t most, uint64_t 
   for (const std::string& word : words.bytes) {
     const auto size = tools::parse_size(word);
     if (!size || *size == 0 || *size > most || *size % multiple != 0) {
-      return fmt::format("--bytes {}: a size is a number such as 4096, 64K or 1M, above 0, at most "
-                         "{}, and a multiple of {}", word, most, multiple);
+      return fmt::format(
+          "--bytes {}: a size is a number such as 4096, 64K or 1M, above 0, at most "
+          "{}, and a multiple of {}",
+          word, most, multiple);
     }
     o.bytes.push_back(*size);
   }
@@ -112,32 +120,52 @@ int usage(const CLI::App& app, const std::string& why) {
 }
 
 void add_modes(CLI::App& app, Options& o, Words& words) {
-  CLI::App* replay = app.add_subcommand("replay", "Replay a recorded run of NCCL, every byte checked");
+  CLI::App* replay =
+      app.add_subcommand("replay", "Replay a recorded run of NCCL, every byte checked");
   replay->add_option("directory", o.directory, "Folder with rank<k>.trace files")
-      ->required()->type_name("DIR");
+      ->required()
+      ->type_name("DIR");
   replay->add_option("--rules", o.rules, "How closely the recorded order is kept")
-      ->type_name("strict")->capture_default_str();
+      ->type_name("strict")
+      ->capture_default_str();
   CLI::App* ring = app.add_subcommand("allreduce", "Ring all-reduce over the plugin, sums checked");
-  ring->add_option("--ranks", o.ranks, "Processes in the ring")->type_name("N")
-      ->capture_default_str()->check(CLI::Range(2, 64));
+  ring->add_option("--ranks", o.ranks, "Processes in the ring")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 64));
   ring->add_option("--bytes", words.bytes, "Sizes to reduce, in bytes (64K, 1M ... work too)")
-      ->required()->type_name("A,B")->delimiter(',');
-  ring->add_option("--iterations", o.iterations, "Times each size is reduced")->type_name("K")
-      ->capture_default_str()->check(CLI::Range(1, 1000000));
+      ->required()
+      ->type_name("A,B")
+      ->delimiter(',');
+  ring->add_option("--iterations", o.iterations, "Times each size is reduced")
+      ->type_name("K")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
   ring->add_option("--channels", o.channels, "Rings at once, each with a connection of its own")
-      ->type_name("C")->capture_default_str()->check(CLI::Range(1, 32));
+      ->type_name("C")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 32));
   ring->add_option("--slot", words.slot, "Largest message; a ring has --inflight of them a side")
-      ->type_name("SIZE")->capture_default_str();
+      ->type_name("SIZE")
+      ->capture_default_str();
   CLI::App* stream = app.add_subcommand("stream", "One sender, one receiver, every byte checked");
   stream->add_option("--bytes", words.bytes, "Size of a message (64K, 1M ... work too)")
-      ->required()->type_name("B")->expected(1);
-  stream->add_option("--seconds", o.seconds, "How long to send")->type_name("S")
-      ->capture_default_str()->check(CLI::Range(0.0, 86400.0));
+      ->required()
+      ->type_name("B")
+      ->expected(1);
+  stream->add_option("--seconds", o.seconds, "How long to send")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0));
   stream->add_option("--parts", o.parts, "Messages in one grouped receive, told apart by tag")
-      ->type_name("N")->capture_default_str()->check(CLI::Range(1, 8));
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 8));
   for (CLI::App* mode : {ring, stream}) {
     mode->add_option("--inflight", o.inflight, "Most messages (groups) under way on a connection")
-        ->type_name("W")->capture_default_str()->check(CLI::Range(1, 32));
+        ->type_name("W")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 32));
   }
   for (CLI::App* mode : {replay, ring, stream}) add_common(*mode, o);
 }

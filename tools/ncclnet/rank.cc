@@ -34,16 +34,16 @@ const char* level_name(nccl::LogLevel level) {
 }
 
 // One write, so that lines of different ranks do not mix.
-__attribute__((format(printf, 5, 6)))
-void log_line(nccl::LogLevel level, unsigned long /*flags*/, const char* file, int line,
-              const char* format, ...) {
+__attribute__((format(printf, 5, 6))) void log_line(nccl::LogLevel level, unsigned long /*flags*/,
+                                                    const char* file, int line, const char* format,
+                                                    ...) {
   const bool warns = level == nccl::kLogWarn || level == nccl::kLogAbort;
   if (!log_all && !warns) return;
   char text[2048];
   static const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  const int start = std::snprintf(text, sizeof text, "%srank %u: plugin %s %s:%d ",
-                                  terminal ? "\r\033[K" : "", log_rank, level_name(level),
-                                  file != nullptr ? file : "?", line);
+  const int start =
+      std::snprintf(text, sizeof text, "%srank %u: plugin %s %s:%d ", terminal ? "\r\033[K" : "",
+                    log_rank, level_name(level), file != nullptr ? file : "?", line);
   if (start < 0 || start >= static_cast<int>(sizeof text) - 1) return;
   va_list arguments;
   va_start(arguments, format);
@@ -105,8 +105,8 @@ void Rank::fail(tools::ExitCode code, const std::string& why) {
 }
 
 void Rank::fail_call(Call id, nccl::Result result) {
-  fail(tools::kFailed, fmt::format("{}the plugin's {} returned {}", place(), name_of(id),
-                                   describe(result)));
+  fail(tools::kFailed,
+       fmt::format("{}the plugin's {} returned {}", place(), name_of(id), describe(result)));
 }
 
 void Rank::parent_is_gone() { ::_exit(tools::kFailed); }

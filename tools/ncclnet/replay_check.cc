@@ -20,8 +20,8 @@ constexpr int kUnwritten = std::numeric_limits<int>::min() + 77;
 
 std::string Replay::describe(int rank_index, int request) const {
   const RankTrace& of = trace.ranks[static_cast<size_t>(rank_index)];
-  const TraceLine& post = of.lines[static_cast<size_t>(
-      of.requests[static_cast<size_t>(request)].post_line)];
+  const TraceLine& post =
+      of.lines[static_cast<size_t>(of.requests[static_cast<size_t>(request)].post_line)];
   return fmt::format("q{} of rank {} (line {}, {} of {} bytes on {}{})", request, rank_index,
                      post.number, name_of(post.call), post.parts[0].size, post.comm_kind,
                      post.comm);
@@ -30,9 +30,10 @@ std::string Replay::describe(int rank_index, int request) const {
 void ReplayThread::wrong(const TraceLine& post, const std::string& what) {
   const int test = replay_.mine->requests[static_cast<size_t>(post.request)].test_line;
   const uint32_t number = test < 0 ? 0 : replay_.mine->lines[static_cast<size_t>(test)].number;
-  replay_.rank.fail(tools::kDataWrong, fmt::format(
-      "thread {}: {} posted at line {}, done for line {}: {}",
-      replay_.mine->thread_numbers[thread_], name_of(post.call), post.number, number, what));
+  replay_.rank.fail(tools::kDataWrong,
+                    fmt::format("thread {}: {} posted at line {}, done for line {}: {}",
+                                replay_.mine->thread_numbers[thread_], name_of(post.call),
+                                post.number, number, what));
 }
 
 bool ReplayThread::test_oldest(std::deque<int>& open) {
@@ -66,8 +67,8 @@ void ReplayThread::completed(int id, const int* sizes, bool have_sizes) {
   }
   if (post.call == Call::kIsend) {
     // NCCL does not look at a send's size, so some plugins leave it alone.
-    if (have_sizes && sizes[0] != kUnwritten && static_cast<int64_t>(sizes[0]) !=
-                                                    static_cast<int64_t>(post.parts[0].size)) {
+    if (have_sizes && sizes[0] != kUnwritten &&
+        static_cast<int64_t>(sizes[0]) != static_cast<int64_t>(post.parts[0].size)) {
       wrong(post, fmt::format("wrong size: {} bytes were sent, test reported {}",
                               post.parts[0].size, sizes[0]));
     }
@@ -86,7 +87,8 @@ void ReplayThread::received(const TraceLine& post, const RequestInfo& info, cons
     bytes += info.sources[i].size;
     if (const auto beyond = replay_.ranges.close(request.ranges[i])) {
       wrong(post, fmt::format("bytes past the received {} were overwritten: the first is {} of the "
-                              "{} posted", info.sources[i].size, *beyond, post.parts[i].size));
+                              "{} posted",
+                              info.sources[i].size, *beyond, post.parts[i].size));
     }
   }
   replay_.rank.data_arrived(bytes, post.parts.size());

@@ -164,8 +164,8 @@ void ReplayThread::send(const TraceLine& line) {
   void* handle = nullptr;
   wait_until(line, [&] {
     rank.call(Call::kIsend, rank.api().isend, comm(line), static_cast<void*>(at), part.size,
-              part.tag, replay_.mhandles[static_cast<size_t>(part.mhandle)],
-              Rank::profile_handle(), &handle);
+              part.tag, replay_.mhandles[static_cast<size_t>(part.mhandle)], Rank::profile_handle(),
+              &handle);
     return handle != nullptr;
   });
   posted(line, handle);
@@ -191,8 +191,8 @@ void ReplayThread::receive(const TraceLine& line) {
     sizes[i] = part.size;
     tags[i] = part.tag;
     const size_t comes = i < info.sources.size() ? info.sources[i].size : part.size;
-    request.ranges[i] = replay_.ranges.open(at, part.size, comes,
-                                            std::min(part.size - comes, kGuardBytes));
+    request.ranges[i] =
+        replay_.ranges.open(at, part.size, comes, std::min(part.size - comes, kGuardBytes));
   }
   rank.data_begins();
   void* handle = nullptr;
@@ -203,9 +203,9 @@ void ReplayThread::receive(const TraceLine& line) {
     return handle != nullptr;
   });
   if (handle == WEFT_NCCL_OPTIONAL_RECV_COMPLETION) {
-    rank.fail(tools::kFailed, fmt::format(
-        "{}irecv left the optional-completion hint in *request; it must write a request or null",
-        Rank::place()));
+    rank.fail(tools::kFailed, fmt::format("{}irecv left the optional-completion hint in *request; "
+                                          "it must write a request or null",
+                                          Rank::place()));
   }
   posted(line, handle);
 }

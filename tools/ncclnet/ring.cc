@@ -43,14 +43,21 @@ std::optional<size_t> find_canary(const unsigned char* slot, size_t bytes) {
 }  // namespace
 
 RingChannel::RingChannel(Rank& rank, Links& links, size_t in, size_t out)
-    : rank_(rank), links_(links), in_(in), out_(out), slots_(rank.options().inflight),
-      slot_bytes_(rank.options().slot_bytes), receive_memory_(slots_ * slot_bytes_),
-      send_memory_(slots_ * slot_bytes_), receive_requests_(slots_), send_requests_(slots_),
+    : rank_(rank),
+      links_(links),
+      in_(in),
+      out_(out),
+      slots_(rank.options().inflight),
+      slot_bytes_(rank.options().slot_bytes),
+      receive_memory_(slots_ * slot_bytes_),
+      send_memory_(slots_ * slot_bytes_),
+      receive_requests_(slots_),
+      send_requests_(slots_),
       send_bytes_(slots_) {}
 
 void RingChannel::prepare() {
-  receive_mhandle_ = links_.register_memory(links_.comm_in(in_), receive_memory_.data(),
-                                            receive_memory_.size());
+  receive_mhandle_ =
+      links_.register_memory(links_.comm_in(in_), receive_memory_.data(), receive_memory_.size());
   send_mhandle_ =
       links_.register_memory(links_.comm_out(out_), send_memory_.data(), send_memory_.size());
 }
@@ -60,7 +67,8 @@ void RingChannel::begin(float* data, size_t count) {
   data_ = data;
   count_ = count;
   const size_t even = (count + ranks - 1) / ranks;
-  chunk_count_ = std::max<size_t>((even + kChunkAlign - 1) / kChunkAlign * kChunkAlign, kChunkAlign);
+  chunk_count_ =
+      std::max<size_t>((even + kChunkAlign - 1) / kChunkAlign * kChunkAlign, kChunkAlign);
   chunk_count_ = std::min(chunk_count_, slot_bytes_ / sizeof(float));
   const uint64_t loops = (count + chunk_count_ * ranks - 1) / (chunk_count_ * ranks);
   operations_ = loops * (2 * ranks - 1);
@@ -107,16 +115,21 @@ bool RingChannel::test_receive() {
   const size_t bytes = chunk_received(arrived_).count * sizeof(float);
   if (sizes[0] < 0 || static_cast<size_t>(sizes[0]) != bytes) {
     rank_.fail(tools::kDataWrong, fmt::format("wrong size: receive {} of the ring should be {} "
-               "bytes, test reported {}", arrived_, bytes, sizes[0]));
+                                              "bytes, test reported {}",
+                                              arrived_, bytes, sizes[0]));
   }
   unsigned char* at = slot(receive_memory_, arrived_);
-  if (const auto wrong = tools::check_guard(at + bytes, std::min(kGuardBytes, slot_bytes_ - bytes))) {
-    rank_.fail(tools::kDataWrong, fmt::format("bytes past the received {} of receive {} of the ring "
-               "were overwritten: the first is {}", bytes, arrived_, bytes + *wrong));
+  if (const auto wrong =
+          tools::check_guard(at + bytes, std::min(kGuardBytes, slot_bytes_ - bytes))) {
+    rank_.fail(tools::kDataWrong,
+               fmt::format("bytes past the received {} of receive {} of the ring "
+                           "were overwritten: the first is {}",
+                           bytes, arrived_, bytes + *wrong));
   }
   if (const auto left = find_canary(at, bytes)) {
     rank_.fail(tools::kDataWrong, fmt::format("receive {} of the ring was reported done before its "
-               "data was there: byte {} of {} is not written", arrived_, *left, bytes));
+                                              "data was there: byte {} of {} is not written",
+                                              arrived_, *left, bytes));
   }
   ++arrived_;
   rank_.data_arrived(bytes, 1);

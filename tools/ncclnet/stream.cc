@@ -11,51 +11,29 @@
 #include "tools/common/clock.h"
 #include "tools/common/pattern.h"
 #include "tools/ncclnet/links.h"
+#include "tools/ncclnet/stream_layout.h"
 
 namespace weft::ncclnet {
 namespace {
 
+using Layout = StreamLayout;
 constexpr const char* kName = "stream";
-constexpr size_t kGuardBytes = 64;
-constexpr size_t kLine = 128;
 constexpr int kFirstTag = 100;
-constexpr uint64_t kStampKey = 0x5EED0FBEA7C0DE00u;
-constexpr size_t kStampBytes = 8;
-
-// What both ends agree on about buffers and their bytes.
-struct Layout {
-  explicit Layout(const Options& o)
-      : bytes(o.bytes[0]), parts(o.parts), window(o.inflight),
-        stride((bytes + kGuardBytes + kLine - 1) / kLine * kLine) {}
-
-  size_t bytes;
-  uint32_t parts;
-  uint64_t window;
-  size_t stride;  // of one part in a buffer, with room for a guard
-
-  uint64_t buffers() const { return window + 1; }  // of the sender
-  size_t buffer_bytes() const { return stride * parts; }
-  bool stamped() const { return bytes >= 2 * kStampBytes; }
-  // Short messages have no stamp and are filled anew each time.
-  uint64_t seed(uint64_t group, uint32_t part) const {
-    return tools::pattern_seed(part, stamped() ? group % buffers() : group + buffers());
-  }
-  static uint64_t stamp(uint64_t group, uint32_t part) { return (group << 8 | part) ^ kStampKey; }
-};
 
 class Sender {
  public:
   Sender(Rank& rank, Links& links, size_t out)
-      : rank_(rank), links_(links), comm_(links.comm_out(out)), layout_(rank.options()),
+      : rank_(rank),
+        links_(links),
+        comm_(links.comm_out(out)),
+        layout_(rank.options()),
         memory_(layout_.buffers() * layout_.buffer_bytes()),
         requests_(layout_.buffers() * layout_.parts) {
     mhandle_ = links.register_memory(comm_, memory_.data(), memory_.size());
-    for (uint64_t buffer = 0; buffer < layout_.buffers(); ++buffer) {
+    for (uint64_t buffer = 0; layout_.stamped() && buffer < layout_.buffers(); ++buffer) {
       for (uint32_t part = 0; part < layout_.parts; ++part) {
-        if (layout_.stamped()) {
-          tools::fill_pattern(at(buffer, part) + kStampBytes, layout_.bytes - kStampBytes,
-                              layout_.seed(buffer, part));
-        }
+        tools::fill_pattern(at(buffer, part) + Layout::kStampBytes,
+                            layout_.bytes - Layout::kStampBytes, layout_.seed(buffer, part));
       }
     }
   }
@@ -92,11 +70,12 @@ class Sender {
     }
     const uint64_t stamp = Layout::stamp(group, part);
     std::memcpy(to, &stamp, sizeof stamp);
-    const size_t body = layout_.bytes - kStampBytes;
-    const size_t piece = std::min(body, kGuardBytes);
+    const size_t body = layout_.bytes - Layout::kStampBytes;
+    const size_t piece = std::min(body, Layout::kGuardBytes);
     const size_t tail = (body - piece) / 8 * 8;
-    tools::fill_pattern(to + kStampBytes, piece, seed);
-    tools::fill_pattern(to + kStampBytes + tail, body - tail, tools::pattern_from(seed, tail));
+    tools::fill_pattern(to + Layout::kStampBytes, piece, seed);
+    tools::fill_pattern(to + Layout::kStampBytes + tail, body - tail,
+                        tools::pattern_from(seed, tail));
   }
 
   bool send_part() {
@@ -105,8 +84,8 @@ class Sender {
     const size_t bytes = ends(sent_) ? 0 : layout_.bytes;
     if (bytes > 0 && !written_) write_message(sent_, part);
     written_ = true;  // until the plugin takes it
-    void* request = links_.send(comm_, at(sent_, part), bytes, kFirstTag + static_cast<int>(part),
-                                mhandle_);
+    void* request =
+        links_.send(comm_, at(sent_, part), bytes, kFirstTag + static_cast<int>(part), mhandle_);
     if (request == nullptr) return false;
     written_ = false;
     requests_[(sent_ % layout_.buffers()) * layout_.parts + part_] = {request, part};
@@ -123,7 +102,7 @@ class Sender {
         requests_[(completed_ % layout_.buffers()) * layout_.parts + done_parts_];
     Links::Sizes sizes;
     if (!links_.test_send(request, sizes)) return false;
-    const size_t piece = std::min(layout_.bytes, kGuardBytes);
+    const size_t piece = std::min(layout_.bytes, Layout::kGuardBytes);
     tools::fill_guard(at(completed_, part), piece);
     tools::fill_guard(at(completed_, part) + layout_.bytes - piece, piece);
     if (++done_parts_ == layout_.parts) {
@@ -144,7 +123,7 @@ class Sender {
   std::vector<unsigned char> memory_;
   std::vector<Sent> requests_;  // by buffer, in the order of sending
   void* mhandle_ = nullptr;
-  uint64_t sent_ = 0, completed_ = 0;  // groups
+  uint64_t sent_ = 0, completed_ = 0;   // groups
   uint32_t part_ = 0, done_parts_ = 0;  // within the group being sent, being completed
   bool written_ = false;
   uint64_t last_ = UINT64_MAX;  // groups from here on are the end
@@ -153,8 +132,12 @@ class Sender {
 class Receiver {
  public:
   Receiver(Rank& rank, Links& links, size_t in)
-      : rank_(rank), links_(links), comm_(links.comm_in(in)), layout_(rank.options()),
-        memory_(layout_.window * layout_.buffer_bytes()), requests_(layout_.window) {
+      : rank_(rank),
+        links_(links),
+        comm_(links.comm_in(in)),
+        layout_(rank.options()),
+        memory_(layout_.window * layout_.buffer_bytes()),
+        requests_(layout_.window) {
     mhandle_ = links.register_memory(comm_, memory_.data(), memory_.size());
   }
 
@@ -164,8 +147,8 @@ class Receiver {
     while (!ending || arrived_ < posted_) {
       if (!ending && posted_ - arrived_ < layout_.window && post()) backoff.progressed();
       Links::Sizes sizes;
-      if (arrived_ < posted_ && links_.test_receive(requests_[arrived_ % layout_.window],
-                                                    layout_.parts, sizes)) {
+      if (arrived_ < posted_ &&
+          links_.test_receive(requests_[arrived_ % layout_.window], layout_.parts, sizes)) {
         backoff.progressed();
         ending = received(sizes, ending);
         ++arrived_;
@@ -187,13 +170,13 @@ class Receiver {
     void* mhandles[nccl::kMaxReceives];
     for (uint32_t part = 0; part < layout_.parts; ++part) {
       data[part] = at(posted_, part);
-      sizes[part] = layout_.bytes + kGuardBytes;  // larger than what comes, as NCCL's are
+      sizes[part] = layout_.bytes + Layout::kGuardBytes;  // larger than what comes, as NCCL's are
       tags[part] = kFirstTag + static_cast<int>(part);
       mhandles[part] = mhandle_;
-      tools::fill_guard(at(posted_, part) + layout_.bytes, kGuardBytes);
+      tools::fill_guard(at(posted_, part) + layout_.bytes, Layout::kGuardBytes);
     }
-    void* request = links_.receive(comm_, static_cast<int>(layout_.parts), data, sizes, tags,
-                                   mhandles);
+    void* request =
+        links_.receive(comm_, static_cast<int>(layout_.parts), data, sizes, tags, mhandles);
     if (request == nullptr) return false;
     requests_[posted_++ % layout_.window] = request;
     return true;
@@ -227,10 +210,10 @@ class Receiver {
     const uint64_t seed = layout_.seed(arrived_, part);
     size_t skip = 0;
     if (layout_.stamped()) {
-      skip = kStampBytes;
+      skip = Layout::kStampBytes;
       uint64_t seen = 0;
       std::memcpy(&seen, data, sizeof seen);
-      if (seen != Layout::stamp(arrived_, part)) wrong_stamp(part, seen ^ kStampKey);
+      if (seen != Layout::stamp(arrived_, part)) wrong_stamp(part, seen ^ Layout::kStampKey);
     }
     if (tools::check_pattern(data + skip, layout_.bytes - skip, seed)) {
       std::vector<tools::KnownMessage> known;
@@ -244,7 +227,7 @@ class Receiver {
       wrong(part, tools::describe_wrong_bytes(data + skip, layout_.bytes - skip, seed,
                                               fmt::format("its bytes from {} on", skip), known));
     }
-    if (const auto beyond = tools::check_guard(data + layout_.bytes, kGuardBytes)) {
+    if (const auto beyond = tools::check_guard(data + layout_.bytes, Layout::kGuardBytes)) {
       wrong(part, fmt::format("bytes past the received {} were overwritten: the first is {}",
                               layout_.bytes, layout_.bytes + *beyond));
     }
@@ -257,7 +240,7 @@ class Receiver {
       wrong(part, fmt::format("wrong bytes: here is message {} part {}", group, its_part));
     }
     wrong(part, fmt::format("wrong bytes: its first 8 (the stamp) are {:016x}, expected {:016x}",
-                            seen ^ kStampKey, Layout::stamp(arrived_, part)));
+                            seen ^ Layout::kStampKey, Layout::stamp(arrived_, part)));
   }
 
   Rank& rank_;
@@ -283,17 +266,16 @@ void run_stream(Rank& rank) {
   const bool sends = rank.index() == 0;
   const size_t flow = sends ? links.add_out(kName) : links.add_in(kName);
   links.establish();
-  if (sends) {
-    Sender sender(rank, links, flow);
+  // The buffers live until they are deregistered.
+  auto run = [&](auto&& end) {
     rank.barrier(0, 0, [] {});
-    sender.run();
+    end.run();
     links.close();
-  } else {
-    Receiver receiver(rank, links, flow);
-    rank.barrier(0, 0, [] {});
-    receiver.run();
-    links.close();
-  }
+  };
+  if (sends)
+    run(Sender(rank, links, flow));
+  else
+    run(Receiver(rank, links, flow));
 }
 
 }  // namespace weft::ncclnet

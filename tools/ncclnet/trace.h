@@ -44,12 +44,12 @@ struct TraceLine {
   int type = 0;
   int traffic_class = -1;
   uint64_t comm_id = 0;
-  uint64_t base = 0, size = 0;     // regMr
+  uint64_t base = 0, size = 0;  // regMr
   int64_t send_attr[4] = {}, recv_attr[4] = {};
   uint32_t op = 0, algo = 0, proto = 0;
-  std::string handle;              // h= of listen and connect
+  std::string handle;  // h= of listen and connect
   std::vector<TracePart> parts;
-  std::vector<int64_t> sizes;      // test
+  std::vector<int64_t> sizes;  // test
   std::vector<Dependency> waits_for;
   std::string text;
 };
@@ -62,8 +62,8 @@ struct Source {
 };
 
 struct RequestInfo {
-  int post_line = -1;  // index into RankTrace::lines
-  int test_line = -1;  // -1: never reported done in the recording
+  int post_line = -1;           // index into RankTrace::lines
+  int test_line = -1;           // -1: never reported done in the recording
   std::vector<Source> sources;  // of an irecv, one a part
 };
 

@@ -121,7 +121,7 @@ std::string match_messages(Trace& trace) {
 }
 
 void find_dependencies(RankTrace& rank) {
-  std::map<std::pair<char, int>, uint32_t> last;      // object -> line index
+  std::map<std::pair<char, int>, uint32_t> last;        // object -> line index
   std::vector<int64_t> above(rank.threads.size(), -1);  // last position of each thread so far
   std::vector<int64_t> inits(rank.threads.size(), -1);  // likewise, of inits
   for (uint32_t at = 0; at < rank.lines.size(); ++at) {
