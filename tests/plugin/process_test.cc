@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two processes: this program runs itself again as the peer, with a socket between the two for handles.
 //
-//   test_plugin_process --peer exchange|hold      (the socket is descriptor kPeerFd)
+//   test_plugin_process --peer exchange|hold|leave      (the socket is descriptor kPeerFd)
 //
 // `exchange`: both ends send and receive, check every byte, and close in an order of chance. `hold`: the
-// peer accepts, posts receives, says so, and waits for its end.
+// peer accepts, posts receives, says so, and waits for its end. `leave`: exit() amid traffic, nothing
+// closed.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -110,6 +111,17 @@ void hold(int fd) {
   ::pause();
 }
 
+void leave() {
+  static auto& context = *new Context;  // never destroyed
+  static auto& pair = *new Pair(context, context);
+  static auto& memory = *new Buffer(1 << 20);
+  static auto& source = *new Registered(pair.send(), memory);
+  static auto& sink = *new Registered(pair.receive(), memory);
+  post_receive(pair.receive(), memory.data(), 1 << 20, 0, sink.get());
+  post_send(pair.send(), memory.data(), 1 << 20, 0, source.get());
+  std::exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
 class Peer {
  public:
   explicit Peer(const char* what) {
@@ -182,6 +194,14 @@ TEST(PluginProcesses, ADeadPeerIsARemoteErrorOnEveryCall) {
   EXPECT_EQ(try_receive(link.receive, memory.data(), 8, 0, sink.get()).first, nccl::kRemoteError);
 }
 
+TEST(PluginProcesses, AProcessMayExitWithoutAnyFinalize) {
+  for (int round = 0; round < 5; ++round) {
+    Peer peer("leave");
+    const int status = peer.wait_for_end();
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the peer ended with " << status;
+  }
+}
+
 TEST(PluginProcesses, AnEndpointsCountersAreALineOfJson) {
   char path[] = "/tmp/weft-stats-XXXXXX";
   const int file = ::mkstemp(path);
@@ -235,6 +255,8 @@ TEST(PluginProcesses, CountersThatCannotBeWrittenAreAWarning) {
 int run_peer(const std::string& what) {
   if (what == "exchange") {
     exchange(kPeerFd, 5000, 1000);
+  } else if (what == "leave") {
+    leave();
   } else {
     hold(kPeerFd);
   }
