@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Endpoint itself: locks around the peer table, and the road from send, receive and test to the engine.
+// The Endpoint itself: locks around the peer table, and the road from send, receive and test to the
+// engine.
 #include "multipath/endpoint/endpoint.h"
 
 #include <algorithm>
@@ -22,7 +23,9 @@ constexpr Duration kStrangerPatience = seconds(5);
 class EndpointImpl final : public Endpoint, private Chores {
  public:
   EndpointImpl(EndpointOptions options, std::unique_ptr<Fabric> fabric)
-      : options_(std::move(options)), fabric_(std::move(fabric)), engine_(*fabric_),
+      : options_(std::move(options)),
+        fabric_(std::move(fabric)),
+        engine_(*fabric_),
         progress_(engine_, fabric_->wait_descriptors()),
         peers_(options_, *fabric_, progress_, out_of_band_) {}
 
@@ -74,7 +77,8 @@ class EndpointImpl final : public Endpoint, private Chores {
     if (answer == Answer::kAgain) progress_.drive();   // perhaps the grant is here already
     return answer;
   }
-  Answer receive(ReceiveFlow* flow, std::span<const ReceiveBuffer> parts, Request** request) override {
+  Answer receive(ReceiveFlow* flow, std::span<const ReceiveBuffer> parts,
+                 Request** request) override {
     const Answer answer = flow->receive(parts, request);
     if (answer == Answer::kPosted) progress_.notify();
     return answer;
@@ -100,7 +104,8 @@ class EndpointImpl final : public Endpoint, private Chores {
   class SetUp {
    public:
     explicit SetUp(EndpointImpl& endpoint) : endpoint_(endpoint), lock_(endpoint.set_up_) {}
-    SetUp(EndpointImpl& endpoint, std::try_to_lock_t how) : endpoint_(endpoint), lock_(endpoint.set_up_, how) {}
+    SetUp(EndpointImpl& endpoint, std::try_to_lock_t how)
+        : endpoint_(endpoint), lock_(endpoint.set_up_, how) {}
     ~SetUp() {
       if (lock_.owns_lock()) endpoint_.publish_deadline();
     }
@@ -127,9 +132,10 @@ class EndpointImpl final : public Endpoint, private Chores {
   static Status words(const Flow& flow, Failure failure) {
     const bool ours = failure == Failure::kTooLarge || failure == Failure::kDeregistered ||
                       failure == Failure::kLocal;
-    return {ours ? Code::kInvalidArgument : Code::kRemote,
-            std::string(flow.role() == wire::FlowRole::kSender ? "sending to " : "receiving from ") +
-                PeerTable::name_of(flow) + ": " + describe(failure)};
+    return {
+        ours ? Code::kInvalidArgument : Code::kRemote,
+        std::string(flow.role() == wire::FlowRole::kSender ? "sending to " : "receiving from ") +
+            PeerTable::name_of(flow) + ": " + describe(failure)};
   }
 
   // Chores, for the engine's thread.

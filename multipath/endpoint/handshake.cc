@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said on the out-of-band streams, and what follows from it: attempts, crossing, opening flows, ends.
+// What is said on the out-of-band streams, and what follows from it: hellos, crossing, flows, ends.
 #include <algorithm>
 #include <cstring>
 
@@ -7,154 +7,6 @@
 #include "transport/system/log.h"
 
 namespace weft {
-namespace {
-
-constexpr Duration kFirstBackoff = milliseconds(5);
-constexpr Duration kLongestBackoff = milliseconds(200);
-
-std::string describe(const char* fabric, Offloads o) {
-  std::string out = std::string("\"") + fabric + "\"";
-  if (o.places) out += " (places)";
-  if (o.reliable) out += " (reliable)";
-  return out;
-}
-
-}  // namespace
-
-// --- Attempts.
-
-void PeerTable::schedule(const Peer& peer) {
-  if (peer.state == Peer::State::kDialing || peer.state == Peer::State::kWaiting) {
-    next_tick_ = earlier(next_tick_, earlier(peer.deadline, peer.retry_at));
-  }
-}
-
-void PeerTable::tick(Time now) {
-  if (next_tick_ > now) return;
-  next_tick_ = Time::never();
-  std::vector<Peer*> trying;
-  for (const auto& peer : peers_) {
-    if (peer->state == Peer::State::kDialing || peer->state == Peer::State::kWaiting) {
-      trying.push_back(peer.get());
-    }
-  }
-  for (Peer* peer : trying) {
-    if (peer->deadline <= now) {
-      std::string words = "no connection within " +
-                          std::to_string(options_.peer_timeout.ns / 1000000) + " ms";
-      if (!peer->last.ok()) words += "; last seen: " + peer->last.words();
-      fail_connectors(*peer, {Code::kRemote, words});
-      destroy(*peer);
-    } else if (peer->retry_at <= now) {
-      dial(*peer);
-    } else {
-      schedule(*peer);
-    }
-  }
-}
-
-void PeerTable::dial(Peer& peer) {
-  peer.retry_at = Time::never();
-  if (peer.connectors.empty()) {  // nobody wants it any more
-    destroy(peer);
-    return;
-  }
-  Result<OobStream*> stream = out_of_band_.dial(peer.address, peer.port);
-  if (!stream.ok()) {
-    fail_connectors(peer, stream.status());
-    destroy(peer);
-    return;
-  }
-  peer.state = Peer::State::kDialing;
-  peer.stream = *stream;
-  peer.stream->peer = &peer;
-  wire::Hello hello;
-  hello.cookie = peer.connectors.front()->cookie;
-  hello.to_incarnation = peer.key.remote_incarnation;
-  hello.to_context = peer.key.remote_context;
-  hello.to_device = peer.key.remote_device;
-  hello.self = introduction(peer);
-  std::vector<std::byte> frame;
-  wire::append_hello(&frame, hello);
-  out_of_band_.send(*peer.stream, frame);
-  schedule(peer);
-}
-
-void PeerTable::retry_later(Peer& peer, Time now) {
-  if (peer.stream) out_of_band_.close(*peer.stream);
-  peer.stream = nullptr;
-  peer.state = Peer::State::kWaiting;
-  peer.backoff = peer.backoff.ns == 0 ? kFirstBackoff : std::min(peer.backoff * 2, kLongestBackoff);
-  peer.retry_at = now + peer.backoff;
-  schedule(peer);
-}
-
-// Our attempt was answered with no, for the sake of the connector whose cookie it carried. Others that wait
-// for the same peer try with their own.
-void PeerTable::settle_attempt(Peer& peer, Connector* refused, const Status& status, Time now) {
-  std::vector<Connector*> others = peer.connectors;
-  std::erase(others, refused);
-  peer.connectors = {refused};
-  fail_connectors(peer, status);
-  peer.connectors = others;
-  if (others.empty()) {
-    destroy(peer);
-  } else {
-    retry_later(peer, now);
-  }
-}
-
-wire::Introduction PeerTable::introduction(const Peer& peer) const {
-  wire::Introduction self;
-  self.incarnation = incarnation_;
-  self.context = peer.key.context;
-  self.device = options_.device;
-  self.traffic_class = peer.key.traffic_class;
-  self.address = peer.member->own;
-  self.segment_bytes = fabric_.max_segment_bytes();
-  self.paths = static_cast<uint16_t>(std::clamp(fabric_.max_paths(), 1, kMaxPaths));
-  self.offloads = fabric_.offloads();
-  self.fabric = fabric_.name();
-  self.link_address = peer.link_address;
-  return self;
-}
-
-Status PeerTable::agree(const wire::Introduction& other) const {
-  const Offloads ours = fabric_.offloads();
-  const bool same = other.fabric == fabric_.name() && other.offloads.places == ours.places &&
-                    other.offloads.reliable == ours.reliable &&
-                    other.offloads.ordered_path == ours.ordered_path;
-  if (same) return {};
-  return {Code::kRemote, "the two ends use different fabrics: " + describe(fabric_.name(), ours) +
-                             " and " + describe(other.fabric.c_str(), other.offloads) +
-                             " (set WEFT_FABRIC alike on both)"};
-}
-
-Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
-  Progress::Exclusive engine(progress_);
-  const Status connected = fabric_.connect_link(peer.link, other.link_address);
-  if (!connected.ok()) return connected;
-  int paths = std::min(fabric_.paths(peer.link), kMaxPaths);
-  if (options_.max_paths > 0) paths = std::min(paths, options_.max_paths);
-  if (paths < 1) return {Code::kInternal, "the fabric offers no path to this peer"};
-  ConnectionConfig config;
-  config.offloads = fabric_.offloads();
-  config.peer = other.address;
-  config.paths = paths;
-  config.segment_bytes = std::min(fabric_.max_segment_bytes(), other.segment_bytes);
-  config.peer_segment_bytes = config.segment_bytes;
-  config.burst_bytes = options_.burst_bytes;
-  config.window_bytes = options_.window_bytes;
-  config.law = options_.law;
-  config.selector = options_.selector;
-  config.timer_floor = options_.timer_floor;
-  config.peer_timeout = options_.peer_timeout;
-  config.seed = random_.next();
-  engine->attach(*peer.member, peer.link, config);
-  peer.state = Peer::State::kUp;
-  peer.retry_at = peer.deadline = Time::never();
-  return {};
-}
 
 void PeerTable::send_open(Peer& peer, Connector& connector) {
   connector.state = Connector::State::kOpening;
@@ -235,9 +87,10 @@ void PeerTable::on_stranger(OobStream& stream, const Frame& frame, Time now) {
     out_of_band_.close(stream, answer);
   };
   if (frame.version != wire::kHandshakeVersion) {
-    refuse_hello(wire::Refusal::kSpeech,
-                 "the listening end speaks version " + std::to_string(wire::kHandshakeVersion) +
-                     " of the handshake, the connecting end version " + std::to_string(frame.version));
+    refuse_hello(wire::Refusal::kSpeech, "the listening end speaks version " +
+                                             std::to_string(wire::kHandshakeVersion) +
+                                             " of the handshake, the connecting end version " +
+                                             std::to_string(frame.version));
   } else if (!wire::decode_hello(frame.body, &hello) || hello.to_context != listener->context ||
              hello.to_incarnation != incarnation_) {
     refuse_hello(wire::Refusal::kFailed, "the hello makes no sense");
@@ -250,8 +103,8 @@ void PeerTable::on_stranger(OobStream& stream, const Frame& frame, Time now) {
 
 void PeerTable::on_hello(OobStream& stream, const wire::Hello& hello, Time now) {
   const wire::Introduction& other = hello.self;
-  const PeerKey key{hello.to_context, other.context, other.incarnation, other.device,
-                    other.traffic_class, other.incarnation == incarnation_};
+  const PeerKey key{hello.to_context, other.context,       other.incarnation,
+                    other.device,     other.traffic_class, other.incarnation == incarnation_};
   const auto answer_and_close = [&](wire::Refusal code, const std::string& words) {
     std::vector<std::byte> answer;
     wire::append_refused(&answer, wire::kTheHello, code, words);
@@ -302,7 +155,8 @@ void PeerTable::on_hello(OobStream& stream, const wire::Hello& hello, Time now) 
 
 void PeerTable::on_welcome(Peer& peer, const Frame& frame, Time now) {
   wire::Introduction other;
-  if (!wire::decode_welcome(frame.body, &other) || other.incarnation != peer.key.remote_incarnation) {
+  if (!wire::decode_welcome(frame.body, &other) ||
+      other.incarnation != peer.key.remote_incarnation) {
     broke_protocol(peer, "a welcome that makes no sense", now);
     return;
   }
@@ -325,11 +179,13 @@ void PeerTable::on_refused(Peer& peer, const Frame& frame, Time now) {
   const Status status(Code::kRemote, "refused by the peer: " + refused.words);
   if (refused.request != wire::kTheHello) {
     for (Connector* connector : peer.connectors) {
-      if (connector->state != Connector::State::kOpening || connector->request != refused.request) continue;
+      if (connector->state != Connector::State::kOpening || connector->request != refused.request)
+        continue;
       std::erase(peer.connectors, connector);
       connector->peer = nullptr;
       connector->state = Connector::State::kFailed;
-      connector->status = {status.code(), "connect to " + connector->target + ": " + status.words()};
+      connector->status = {status.code(),
+                           "connect to " + connector->target + ": " + status.words()};
       return;
     }
     return;
@@ -364,9 +220,10 @@ void PeerTable::on_open(Peer& peer, const Frame& frame) {
 void PeerTable::on_opened(Peer& peer, const Frame& frame) {
   wire::Opened opened;
   if (!wire::decode_opened(frame.body, &opened)) return;
-  const auto found = std::find_if(peer.connectors.begin(), peer.connectors.end(), [&](const Connector* c) {
-    return c->state == Connector::State::kOpening && c->request == opened.request;
-  });
+  const auto found =
+      std::find_if(peer.connectors.begin(), peer.connectors.end(), [&](const Connector* c) {
+        return c->state == Connector::State::kOpening && c->request == opened.request;
+      });
   if (found == peer.connectors.end()) return;
   Connector& connector = **found;
   peer.connectors.erase(found);
@@ -378,8 +235,9 @@ void PeerTable::on_opened(Peer& peer, const Frame& frame) {
   }
   if (!flow) {
     connector.state = Connector::State::kFailed;
-    connector.status = {Code::kRemote, "connect to " + connector.target +
-                                           ": the connection is dead, or the peer named a flow that cannot be"};
+    connector.status = {Code::kRemote,
+                        "connect to " + connector.target +
+                            ": the connection is dead, or the peer named a flow that cannot be"};
     return;
   }
   connector.state = Connector::State::kDone;
@@ -425,8 +283,10 @@ void PeerTable::on_end(OobStream& stream, Time now) {
     fail_connectors(peer, stream.end());
     destroy(peer);
   } else {
-    // Closed before the welcome: it is overrun by strangers, or the listener is gone. Time will tell.
-    peer.last = {Code::kRemote, stream.end().words() + " before it answered (is its listener gone?)"};
+    // Closed before the welcome: it is overrun by strangers, or the listener is gone. Time will
+    // tell.
+    peer.last = {Code::kRemote,
+                 stream.end().words() + " before it answered (is its listener gone?)"};
     retry_later(peer, now);
   }
 }

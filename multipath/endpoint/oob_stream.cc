@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kReadBytes = 16 << 10;
-constexpr int kMaxDrains = 64;        // reads of 16 KB before a stream is shut over what is left
+constexpr int kMaxDrains = 64;          // reads of 16 KB before a stream is shut over what is left
 constexpr int kSendBuffer = 128 << 10;  // room in the kernel for a last word that nobody waits for
 
 sockaddr_in socket_address(const Ipv4& address, uint16_t port) {
@@ -41,8 +41,8 @@ std::string name_of(const Ipv4& a, uint16_t port) {
   return out + ":" + std::to_string(port);
 }
 
-Result<std::unique_ptr<OobStream>> OobStream::dial(const Ipv4& local, const Ipv4& remote, uint16_t port,
-                                                   Duration patience) {
+Result<std::unique_ptr<OobStream>> OobStream::dial(const Ipv4& local, const Ipv4& remote,
+                                                   uint16_t port, Duration patience) {
   const std::string name = name_of(remote, port);
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return system_status("no TCP socket to reach " + name, errno);
@@ -104,7 +104,8 @@ void OobStream::finish_connecting() {
   }
   sockaddr_in remote;
   socklen_t length = sizeof remote;
-  if (getpeername(descriptor(), reinterpret_cast<sockaddr*>(&remote), &length) != 0) return;  // not yet
+  // not yet
+  if (getpeername(descriptor(), reinterpret_cast<sockaddr*>(&remote), &length) != 0) return;
   connecting_ = false;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One non-blocking TCP stream of frames to or from a peer, or a stranger.
 //
-// Invariant: what is buffered is bounded both ways (a frame and one read of input; kMaxOutput of output),
-// whatever the other end sends or does not read. A stream that has ended stays readable as an object: frames
-// that came before the end are delivered first.
+// Invariant: what is buffered is bounded both ways (a frame and one read of input; kMaxOutput of
+// output), whatever the other end sends or does not read. A stream that has ended stays readable as
+// an object: frames that came before the end are delivered first.
 //
-// Threading: under the endpoint's set-up mutex. Ownership: OutOfBand owns streams. What may fail: the peer;
-// then end() says what was seen.
+// Threading: under the endpoint's set-up mutex. Ownership: OutOfBand owns streams. What may fail:
+// the peer; then end() says what was seen.
 #pragma once
 
 #include <netinet/in.h>
@@ -40,9 +40,10 @@ class OobStream {
  public:
   static constexpr size_t kMaxOutput = 256 << 10;
 
-  // Begins to connect from `local`. `patience`: silence of unacknowledged bytes after which TCP gives up.
-  static Result<std::unique_ptr<OobStream>> dial(const Ipv4& local, const Ipv4& remote, uint16_t port,
-                                                 Duration patience);
+  // Begins to connect from `local`. `patience`: silence of unacknowledged bytes after which TCP
+  // gives up.
+  static Result<std::unique_ptr<OobStream>> dial(const Ipv4& local, const Ipv4& remote,
+                                                 uint16_t port, Duration patience);
   // A stream that was accepted.
   static std::unique_ptr<OobStream> adopt(FileDescriptor socket, const sockaddr_in& remote,
                                           Duration patience);
@@ -54,7 +55,8 @@ class OobStream {
   bool ended() const { return !end_.ok(); }
   const Status& end() const { return end_; }
 
-  // Queues whole frames and sends what goes. False: the peer does not read, and the bound is reached.
+  // Queues whole frames and sends what goes. False: the peer does not read, and the bound is
+  // reached.
   bool send(std::span<const std::byte> frames);
   // The socket is writable: goes on connecting or sending.
   void flush();
@@ -62,19 +64,21 @@ class OobStream {
   bool fill();
   // The next whole frame, valid until fill(). Bytes that are no frame end the stream.
   bool next_frame(Frame* frame);
-  // Throws input away, so that closing does not answer it with a reset; then no more is said or heard.
+  // Throws input away, so that closing does not answer it with a reset; then no more is said or
+  // heard.
   void shut();
 
   // OutOfBand's and its handler's.
   uint64_t id = 0;
-  uint32_t events = 0;       // that epoll watches
-  bool known = false;        // has presented a cookie, or was dialed by us
+  uint32_t events = 0;  // that epoll watches
+  bool known = false;   // has presented a cookie, or was dialed by us
   bool closed = false;
   Time deadline = Time::never();  // of a stranger
   Peer* peer = nullptr;
 
  private:
-  OobStream(FileDescriptor socket, std::string remote) : socket_(std::move(socket)), remote_(std::move(remote)) {}
+  OobStream(FileDescriptor socket, std::string remote)
+      : socket_(std::move(socket)), remote_(std::move(remote)) {}
   void set_options(Duration patience);
   void finish_connecting();
 
@@ -83,9 +87,9 @@ class OobStream {
   bool connecting_ = false;
   Status end_;
   std::vector<std::byte> input_;
-  size_t read_ = 0;   // of input_, consumed
+  size_t read_ = 0;  // of input_, consumed
   std::vector<std::byte> output_;
-  size_t sent_ = 0;   // of output_
+  size_t sent_ = 0;  // of output_
 };
 
 }  // namespace weft

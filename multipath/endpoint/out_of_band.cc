@@ -17,9 +17,9 @@ namespace {
 
 constexpr uint64_t kListenerId = 0;
 constexpr int kBatch = 64;
-constexpr int kMaxBatches = 8;    // of events in one serve()
-constexpr int kMaxAccepts = 64;   // in a row
-constexpr int kMaxFills = 16;     // reads from one stream in a row
+constexpr int kMaxBatches = 8;                  // of events in one serve()
+constexpr int kMaxAccepts = 64;                 // in a row
+constexpr int kMaxFills = 16;                   // reads from one stream in a row
 constexpr Duration kPause = milliseconds(100);  // of the listener when descriptors have run out
 
 }  // namespace
@@ -31,7 +31,8 @@ Status OutOfBand::open(const Ipv4& address, Duration patience, Duration stranger
   stranger_patience_ = stranger_patience;
   handler_ = handler;
   const auto failed = [&](const char* what) {
-    return Status(Code::kSystem, std::string(what) + " on " + name_of(address, 0) + ": " + strerror(errno));
+    return Status(Code::kSystem,
+                  std::string(what) + " on " + name_of(address, 0) + ": " + strerror(errno));
   };
   listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!listener_) return failed("no TCP socket to listen");
@@ -50,7 +51,8 @@ Status OutOfBand::open(const Ipv4& address, Duration patience, Duration stranger
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return failed("no epoll");
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kListenerId}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) return failed("no epoll");
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0)
+    return failed("no epoll");
   return {};
 }
 
@@ -114,11 +116,12 @@ void OutOfBand::serve(Time now) {
     const int count = epoll_wait(epoll_.get(), events.data(), kBatch, 0);
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];
-      if (event.data.u64 == kListenerId) {
+      const uint64_t id = event.data.u64;  // a copy: epoll_event is packed, so nothing may refer into it
+      if (id == kListenerId) {
         accept_some(now);
         continue;
       }
-      const auto found = streams_.find(event.data.u64);
+      const auto found = streams_.find(id);
       if (found != streams_.end()) pump(*found->second, event.events, now);
     }
     if (count <= 0) break;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The out-of-band side of an endpoint: one TCP socket that listens, the streams, and one epoll over all.
+// The out-of-band side of an endpoint: one TCP socket that listens, the streams, and one epoll over
+// all.
 //
-// Streams that came from outside are strangers until the handler marks them known: at most kMaxStrangers of
-// them wait, each until a deadline, the oldest giving way to a new one. So port scanners, garbage and slow
-// or half-open connections cost a bounded number of descriptors and bytes and disturb nobody.
+// Streams that came from outside are strangers until the handler marks them known: at most
+// kMaxStrangers of them wait, each until a deadline, the oldest giving way to a new one. So port
+// scanners, garbage and slow or half-open connections cost a bounded number of descriptors and
+// bytes and disturb nobody.
 //
-// Threading: everything under the endpoint's set-up mutex, but descriptor(), which anybody may poll.
-// Ownership: owns its streams; a closed one is destroyed with the next serve(), so that a handler may close
-// any stream at any time. What may fail: open(); dial(), in words. Out of descriptors: the listener pauses.
+// Threading: everything under the endpoint's set-up mutex, but descriptor(), which anybody may
+// poll. Ownership: owns its streams; a closed one is destroyed with the next serve(), so that a
+// handler may close any stream at any time. What may fail: open(); dial(), in words. Out of
+// descriptors: the listener pauses.
 #pragma once
 
 #include <memory>

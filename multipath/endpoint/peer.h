@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the endpoint keeps for each other end: peers (one a connection), listeners and connectors.
 //
-// Plain state; the rules are in peer_table.h. Everything here is touched under the set-up mutex only.
+// Plain state; the rules are in peer_table.h. Everything here is touched under the set-up mutex
+// only.
 #pragma once
 
 #include <compare>
@@ -36,9 +37,11 @@ class Connector;
 struct Peer {
   enum class State : uint8_t {
     kDialing,  // our hello is on its way, or waits for the TCP stream
-    kWaiting,  // nothing is under way until retry_at: the other end's attempt is expected, or ours failed
-    kUp,       // both ends have a connection, and the stream is there
-    kEnded,    // the stream is over: no new flows. What flows there were may go on, if it was only the stream
+    // nothing is under way until retry_at: the other end's attempt is expected, or ours failed
+    kWaiting,
+    kUp,  // both ends have a connection, and the stream is there
+    // the stream is over: no new flows. What flows there were may go on, if it was only the stream
+    kEnded,
   };
 
   PeerKey key;
@@ -56,8 +59,8 @@ struct Peer {
   Time deadline = Time::never();  // of the attempt
   Time retry_at = Time::never();
   Duration backoff{};
-  Status last;                    // why the attempt before this one failed
-  bool said_goodbye = false;      // the peer did
+  Status last;                // why the attempt before this one failed
+  bool said_goodbye = false;  // the peer did
 
   std::vector<Connector*> connectors;  // neither done nor failed
   std::vector<std::unique_ptr<Flow>> flows;
@@ -84,7 +87,7 @@ class Connector {
   uint64_t context = 0;
   Peer* peer = nullptr;  // null once done or failed
   wire::Cookie cookie{};
-  std::string target;    // the listener, for words
+  std::string target;  // the listener, for words
   State state = State::kWaiting;
   uint32_t request = 0;
   SendFlow* flow = nullptr;  // when kDone

@@ -5,17 +5,19 @@
 //       dial, hello(cookie, who I am)  ------------------->  cookie known? fabrics agree?
 //       connection made               <-------------------   welcome(who I am), connection made
 //       open(cookie, request)          ------------------->  waits in the listener's queue
-//       send flow opened, done        <-------------------   accept(): receive flow opened, opened(request, flow)
+//       done                          <-------------------   accept(): opened(request, flow)
 //
-// Later connectors with the same key send `open` on the stream that is there. Two ends that dial each other
-// at once: the hello of the lower incarnation wins; the other end drops its own attempt when that hello
-// comes, and whoever is refused as "crossed" waits for it, and tries again if it does not come.
+// Later connectors with the same key send `open` on the stream that is there. Two ends that dial
+// each other at once: the hello of the lower incarnation wins; the other end drops its own attempt
+// when that hello comes, and whoever is refused as "crossed" waits for it, and tries again if it
+// does not come.
 //
-// A stream that ends is a hint to its connection, which decides for itself; it takes no new flows, and a new
-// connector dials anew. Last word and goodbye end a connection in good order.
+// A stream that ends is a hint to its connection, which decides for itself; it takes no new flows,
+// and a new connector dials anew. Last word and goodbye end a connection in good order.
 //
-// Threading: under the endpoint's set-up mutex; takes the engine's lock for short. Ownership: owns peers,
-// listeners, connectors, and through peers flows and registrations. Failure: of a connector, in words.
+// Threading: under the endpoint's set-up mutex; takes the engine's lock for short. Ownership: owns
+// peers, listeners, connectors, and through peers flows and registrations. Failure: of a connector,
+// in words.
 #pragma once
 
 #include <list>
@@ -35,7 +37,8 @@ namespace weft {
 
 class PeerTable final : public OutOfBand::Handler {
  public:
-  PeerTable(const EndpointOptions& options, Fabric& fabric, Progress& progress, OutOfBand& out_of_band);
+  PeerTable(const EndpointOptions& options, Fabric& fabric, Progress& progress,
+            OutOfBand& out_of_band);
   // Draws the incarnation.
   Status open();
 
@@ -68,7 +71,7 @@ class PeerTable final : public OutOfBand::Handler {
  private:
   using Peers = std::list<std::unique_ptr<Peer>>;
 
-  // peer_table.cc: the life of peers, flows and memory.
+  // peers.cc: the life of a peer.
   Peer* find(const PeerKey& key);
   Peer* make_peer(const PeerKey& key, const Ipv4& address, uint16_t port);
   Status prepare(Peer& peer);  // reserves a name and a link
@@ -79,13 +82,17 @@ class PeerTable final : public OutOfBand::Handler {
   void destroy(Peer& peer);
   void reap(Peer& peer);
   static void count(const Peer& peer, EndpointStatistics* out);
-  Result<wire::Cookie> fresh_cookie();
 
-  // handshake.cc: attempts and frames.
+  // attempts.cc: until both ends have a connection.
   void dial(Peer& peer);
   void retry_later(Peer& peer, Time now);
   void settle_attempt(Peer& peer, Connector* refused, const Status& status, Time now);
   void schedule(const Peer& peer);
+  Status bring_up(Peer& peer, const wire::Introduction& other);
+  wire::Introduction introduction(const Peer& peer) const;
+  Status agree(const wire::Introduction& other) const;
+
+  // handshake.cc: what is said.
   void on_stranger(OobStream& stream, const Frame& frame, Time now);
   void on_hello(OobStream& stream, const wire::Hello& hello, Time now);
   void on_welcome(Peer& peer, const Frame& frame, Time now);
@@ -95,12 +102,9 @@ class PeerTable final : public OutOfBand::Handler {
   void on_last_word(Peer& peer, const Frame& frame, Time now);
   void on_goodbye(Peer& peer, Time now);
   void broke_protocol(Peer& peer, const char* what, Time now);
-  Status bring_up(Peer& peer, const wire::Introduction& other);
   void send_opens(Peer& peer);
   void send_open(Peer& peer, Connector& connector);
   void refuse(OobStream& stream, uint32_t request, wire::Refusal code, const std::string& words);
-  wire::Introduction introduction(const Peer& peer) const;
-  Status agree(const wire::Introduction& other) const;
   Listener* find_listener(const wire::Cookie& cookie);
 
   const EndpointOptions& options_;

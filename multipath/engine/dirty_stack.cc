@@ -7,8 +7,9 @@
 namespace weft {
 
 void DirtyStack::push(Flow& flow) {
-  // Whoever finds the flag set leaves the work to the drain that will clear it: that drain reads the ring
-  // after clearing, and both are read-modify-writes of the same flag, so it sees our command.
+  // Whoever finds the flag set leaves the work to the drain that will clear it: that drain reads
+  // the ring after clearing, and both are read-modify-writes of the same flag, so it sees our
+  // command.
   if (flow.queued_.exchange(true, std::memory_order_acq_rel)) return;
   Flow* top = top_.load(std::memory_order_relaxed);
   do {
@@ -30,7 +31,8 @@ Flow* DirtyStack::take_reversed() {
 }
 
 Flow* DirtyStack::next_and_clear(Flow& flow) {
-  Flow* next = flow.next_dirty_;  // before the flag: once it is clear, a producer may push the flow again
+  // before the flag: once it is clear, a producer may push the flow again
+  Flow* next = flow.next_dirty_;
   flow.queued_.exchange(false, std::memory_order_acq_rel);
   return next;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flows whose commands wait for the engine: a lock-free stack with many producers and one consumer.
+// The flows whose commands wait for the engine: a lock-free stack with many producers and one
+// consumer.
 //
-// A flow is on the stack at most once (its queued_ flag), so pushing costs an exchange while commands wait
-// already, and a flow needs one link only. The consumer takes the whole stack at once: no ABA.
+// A flow is on the stack at most once (its queued_ flag), so pushing costs an exchange while
+// commands wait already, and a flow needs one link only. The consumer takes the whole stack at
+// once: no ABA.
 //
-// Invariant: a command that was pushed into a flow's ring before push(flow) is seen by the drain that takes
-// the flow, or the flow is pushed again. Threading: push from any thread, one a flow at a time; take_all
-// from the engine. A flow must not die while it is on the stack.
+// Invariant: a command that was pushed into a flow's ring before push(flow) is seen by the drain
+// that takes the flow, or the flow is pushed again. Threading: push from any thread, one a flow at
+// a time; take_all from the engine. A flow must not die while it is on the stack.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop: commands, fabric, connections, events. Set-up is in engine_members.cc, input in engine_input.cc.
+// The loop: commands, fabric, connections, events. Set-up is in engine_members.cc, input in
+// engine_input.cc.
 #include "multipath/engine/engine.h"
 
 #include <algorithm>
@@ -7,9 +8,10 @@
 namespace weft {
 namespace {
 
-constexpr int kRounds = 4;             // of poll and service in one progress
-constexpr size_t kPollBudget = 64;     // arrivals before connections get their turn: acks stay prompt
-constexpr int kOutboxes = 4;           // of one connection before the next one's turn
+constexpr int kRounds = 4;  // of poll and service in one progress
+// arrivals before connections get their turn: acks stay prompt
+constexpr size_t kPollBudget = 64;
+constexpr int kOutboxes = 4;                   // of one connection before the next one's turn
 constexpr Duration kRetry = microseconds(50);  // before a fabric that is full is offered more
 
 }  // namespace
@@ -174,18 +176,14 @@ void Engine::deliver_events(Member& member) {
           fail_flow(*flow, Failure::kPeerBroke);
         }
         break;
-      case Event::Kind::kSent:
-        complete(*reinterpret_cast<Request*>(event.token));
-        break;
+      case Event::Kind::kSent: complete(*reinterpret_cast<Request*>(event.token)); break;
       case Event::Kind::kReceived: {
         auto& request = *reinterpret_cast<Request*>(event.token);
         request.sizes = event.sizes;
         complete(request);
         break;
       }
-      case Event::Kind::kFlowFailed:
-        fail_flow(*flow, event.failure);
-        break;
+      case Event::Kind::kFlowFailed: fail_flow(*flow, event.failure); break;
     }
   }
 }

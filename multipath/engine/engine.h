@@ -6,20 +6,21 @@
 //                <--- grants, request states -----    |
 //                                                     +------- post, poll -------->  Fabric
 //
-// One call of progress(now) carries out the waiting commands; then, a bounded number of times: polls the
-// fabric and services every connection that has something to do (input, commands, a time-out): time-outs,
-// then what it wants to send, then its events. A connection without work costs nothing: it is in no list,
-// and its deadline is one word in a dense table.
+// One call of progress(now) carries out the waiting commands; then, a bounded number of times:
+// polls the fabric and services every connection that has something to do (input, commands, a
+// time-out): time-outs, then what it wants to send, then its events. A connection without work
+// costs nothing: it is in no list, and its deadline is one word in a dense table.
 //
-// Invariants: what is posted for a connection is posted before its events are reported, so a receive is
-// reported after its ack has left. A datagram that does not name a connection of ours *and* its secret token
-// touches no connection. Between a claim and the copy into it no other input reaches the connection: control
-// and probes of a batch are handled after the batch was placed.
+// Invariants: what is posted for a connection is posted before its events are reported, so a
+// receive is reported after its ack has left. A datagram that does not name a connection of ours
+// *and* its secret token touches no connection. Between a claim and the copy into it no other input
+// reaches the connection: control and probes of a batch are handled after the batch was placed.
 //
-// Threading: one caller at a time (the endpoint's lock); submit() and commands_waiting() from any thread.
-// No clock, thread, socket or lock in here, so a test drives it over transport/sim with a virtual clock.
-// Ownership: connections are the engine's, flows belong to who opened them and must be closed here first.
-// Failure: nothing fails; a fabric that takes nothing is offered the same again.
+// Threading: one caller at a time (the endpoint's lock); submit() and commands_waiting() from any
+// thread. No clock, thread, socket or lock in here, so a test drives it over transport/sim with a
+// virtual clock. Ownership: connections are the engine's, flows belong to who opened them and must
+// be closed here first. Failure: nothing fails; a fabric that takes nothing is offered the same
+// again.
 #pragma once
 
 #include <array>
@@ -49,9 +50,10 @@ struct Member : Hook {
 };
 
 struct EngineCounters {
-  uint64_t strangers = 0;         // datagrams without a connection of ours or without its token
-  uint64_t malformed = 0;         // datagrams that the wire format does not allow
-  uint64_t controls_refused = 0;  // control packets that the fabric did not take; their news is said again
+  uint64_t strangers = 0;  // datagrams without a connection of ours or without its token
+  uint64_t malformed = 0;  // datagrams that the wire format does not allow
+  // control packets that the fabric did not take; their news is said again
+  uint64_t controls_refused = 0;
 };
 
 class Engine final : private FabricSink {
@@ -65,11 +67,13 @@ class Engine final : private FabricSink {
 
   // --- Connections.
 
-  // A name for a connection to come; null when kMaxMembers are in use. `token` is random, and secret.
+  // A name for a connection to come; null when kMaxMembers are in use. `token` is random, and
+  // secret.
   Member* reserve(uint64_t token);
   // Precondition: reserved and not yet attached; link is connected.
   void attach(Member& member, LinkId link, const ConnectionConfig& config);
-  // Forgets a reservation or a connection. Its flows have been closed, its link is the caller's to close.
+  // Forgets a reservation or a connection. Its flows have been closed, its link is the caller's to
+  // close.
   void detach(Member& member);
 
   void handle_peer_hint(Member& member, Time now);
@@ -80,7 +84,8 @@ class Engine final : private FabricSink {
 
   std::unique_ptr<SendFlow> open_send_flow(Member& member, FlowId id);
   std::unique_ptr<ReceiveFlow> open_receive_flow(Member& member);
-  // The flow is out of every list here and nothing of it will be touched again: it may be destroyed.
+  // The flow is out of every list here and nothing of it will be touched again: it may be
+  // destroyed.
   void close_flow(Flow& flow);
 
   Status register_memory(Member& member, const MemoryRange& range, Registration* out);
@@ -88,9 +93,11 @@ class Engine final : private FabricSink {
 
   // --- Driving.
 
-  // Returns whether there was anything to do. `now` never goes back; an earlier one counts as the latest.
+  // Returns whether there was anything to do. `now` never goes back; an earlier one counts as the
+  // latest.
   bool progress(Time now);
-  // When progress must be called again if nothing happens meanwhile: a time in the past means at once.
+  // When progress must be called again if nothing happens meanwhile: a time in the past means at
+  // once.
   Time poll_timeout() const;
 
   // Any thread: commands of this flow wait in its ring.
@@ -102,7 +109,8 @@ class Engine final : private FabricSink {
   // For flows, while their commands are drained.
   void carry_out(SendFlow& flow, const MatchedSend& send);
   void carry_out(ReceiveFlow& flow, Request& request, std::span<const ReceivePart> parts);
-  // A send of this flow found no grant. Told at most once every kRefusalPeriod, however often it happens.
+  // A send of this flow found no grant. Told at most once every kRefusalPeriod, however often it
+  // happens.
   void note_refused(SendFlow& flow);
   static constexpr Duration kRefusalPeriod = milliseconds(250);
 
@@ -145,7 +153,8 @@ class Engine final : private FabricSink {
   Time now_{INT64_MIN};
   DirtyStack dirty_;
   std::vector<std::unique_ptr<Member>> members_;  // by index; the low 16 bits of a connection id
-  std::vector<Time> deadlines_;                   // by the same index; never() for who waits for nothing
+  // by the same index; never() for who waits for nothing
+  std::vector<Time> deadlines_;
   std::vector<uint32_t> free_members_;
   Time next_deadline_ = Time::never();  // no deadline is earlier
   IntrusiveList<Member> active_;        // has work now

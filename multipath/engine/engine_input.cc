@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the fabric found, handed to the connection it is for. Datagrams are decoded once a batch, in
-// receive(), where payload gets its destination; everything else waits for arrived(), after the copy.
+// receive(), where payload gets its destination; everything else waits for arrived(), after the
+// copy.
 #include "multipath/engine/engine.h"
 
 namespace weft {
@@ -45,11 +46,8 @@ void Engine::decode(Datagram& datagram, Decoded* out) {
       activate(*member);
       if (!datagram.destination) return;  // a duplicate, or nobody's
       break;
-    case wire::Kind::kProbe:
-      good = wire::decode_probe(bytes, &out->probe);
-      break;
-    case wire::Kind::kControl:
-      break;  // the connection decodes it, once
+    case wire::Kind::kProbe: good = wire::decode_probe(bytes, &out->probe); break;
+    case wire::Kind::kControl: break;  // the connection decodes it, once
   }
   if (!good) {
     ++counters_.malformed;

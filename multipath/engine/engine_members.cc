@@ -39,7 +39,8 @@ void Engine::detach(Member& member) {
   member.user = nullptr;
   const uint32_t index = member.own.connection & 0xffff;
   deadlines_[index] = Time::never();
-  // The upper half counts reuses, so that what the network still holds for the old name finds nothing.
+  // The upper half counts reuses, so that what the network still holds for the old name finds
+  // nothing.
   member.own = {index | ((member.own.connection + 0x10000) & 0xffff0000u), 0};
   free_members_.push_back(index);
 }
@@ -120,14 +121,16 @@ void Engine::close_flow(Flow& flow) {
 }
 
 Status Engine::register_memory(Member& member, const MemoryRange& range, Registration* out) {
-  if (!member.connection) return {Code::kInternal, "memory registered on a connection that is gone"};
+  if (!member.connection)
+    return {Code::kInternal, "memory registered on a connection that is gone"};
   if (!range.base || range.bytes == 0) {
     return {Code::kInvalidArgument, "a registration needs an address and a size that are not 0"};
   }
   Result<MemoryKeys> keys = fabric_.register_memory(range);
   if (!keys.ok()) return keys.status();
   RegionId region = 0;
-  if (!member.connection->add_region(range.base, range.bytes, std::span(&keys->remote, 1), &region)) {
+  if (!member.connection->add_region(range.base, range.bytes, std::span(&keys->remote, 1),
+                                     &region)) {
     fabric_.deregister_memory(*keys);
     return {Code::kNoResource, "a connection has no room for another registration (" +
                                    std::to_string(kMaxRegions) + " at most)"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The application's half of a flow (match, take a request, push a command) and the engine's half (drain).
+// The application's half of a flow (match, take a request, push a command) and the engine's half
+// (drain).
 #include "multipath/engine/flow.h"
 
 #include <new>

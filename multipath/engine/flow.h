@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the application holds of a flow, and the lock-free road between the application's thread and the
-// engine: requests, commands down, grants up.
+// What the application holds of a flow, and the lock-free road between the application's thread and
+// the engine: requests, commands down, grants up.
 //
-// A SendFlow matches sends to grants on the application's own thread (Matcher) and pushes matched sends to
-// the engine; a ReceiveFlow pushes receives. No call here takes a lock or makes a system call.
+// A SendFlow matches sends to grants on the application's own thread (Matcher) and pushes matched
+// sends to the engine; a ReceiveFlow pushes receives. No call here takes a lock or makes a system
+// call.
 //
-// Bounded by construction: a command holds a request until test() gives the request back, and each command
-// ring is as large as its request pool, so it cannot overflow; a grant in the ring is of a receive that has
-// not completed, of which an honest peer has kMaxReceives at most (a ring that is full after all is a peer
-// that breaks the protocol, and fails the flow). What a flow needs for data it allocates with the first
-// receive or the first grant: half of all flows never carry a byte.
+// Bounded by construction: a command holds a request until test() gives the request back, and each
+// command ring is as large as its request pool, so it cannot overflow; a grant in the ring is of a
+// receive that has not completed, of which an honest peer has kMaxReceives at most (a ring that is
+// full after all is a peer that breaks the protocol, and fails the flow). What a flow needs for
+// data it allocates with the first receive or the first grant: half of all flows never carry a
+// byte.
 //
 // Threading: send(), receive() and Request::take() of one flow come from one thread at a time, the
-// application's; members marked "engine's" are touched only under the engine's lock. Ownership: a flow owns
-// its requests; they die with it. Failure: a failed flow completes all its requests as failed.
+// application's; members marked "engine's" are touched only under the engine's lock. Ownership: a
+// flow owns its requests; they die with it. Failure: a failed flow completes all its requests as
+// failed.
 #pragma once
 
 #include <array>
@@ -53,7 +56,8 @@ struct Registration {
   }
 };
 
-// A send or receive under way. The engine publishes `state` last (release), the application reads it first.
+// A send or receive under way. The engine publishes `state` last (release), the application reads
+// it first.
 struct Request : Hook {
   enum class State : uint8_t { kPending, kDone, kFailed };
 
@@ -68,11 +72,13 @@ struct Request : Hook {
 };
 
 enum class Answer : uint8_t {
-  kPosted,   // *request is under way
-  kAgain,    // not now: no grant for it yet, or all requests are out; the same call may succeed later
-  kFailed,   // the flow has failed: failure() says why
-  kInvalid,  // the call makes no sense (memory outside its registration, too many parts, a send larger than
-             // its receive); nothing has happened
+  kPosted,  // *request is under way
+  // not now: no grant for it yet, or all requests are out; the same call may succeed later
+  kAgain,
+  kFailed,  // the flow has failed: failure() says why
+  // the call makes no sense (memory outside its registration, too many parts, a send larger than
+  kInvalid,
+  // its receive); nothing has happened
 };
 
 class Flow {
@@ -128,17 +134,17 @@ class SendFlow final : public Flow {
  private:
   friend Engine;
   struct Lane {
-    SpscRing<wire::Grant, kMaxReceives> grants;          // engine -> application
-    SpscRing<MatchedSend, kMaxSendRequests> commands;    // application -> engine
-    Matcher matcher;                                     // the application's
+    SpscRing<wire::Grant, kMaxReceives> grants;        // engine -> application
+    SpscRing<MatchedSend, kMaxSendRequests> commands;  // application -> engine
+    Matcher matcher;                                   // the application's
   };
   void drain(Engine& engine) override;
   bool deliver_grant(const wire::Grant& grant);  // engine's
 
   std::atomic<Lane*> lane_{nullptr};  // made by the engine with the first grant
   Pool<Request, kMaxSendRequests> requests_;
-  // A send found no grant since the engine cleared this (every kRefusalPeriod at most): the engine then
-  // sees to it that the peer shows a sign of life.
+  // A send found no grant since the engine cleared this (every kRefusalPeriod at most): the engine
+  // then sees to it that the peer shows a sign of life.
   std::atomic<bool> refused_{false};
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driving by callers, and the life of the thread "weft-engine" (progress_thread.h says when it does what).
+// Driving by callers, and the life of the thread "weft-engine" (progress_thread.h says when it does
+// what).
 #include "multipath/engine/progress_thread.h"
 
 #include <poll.h>
@@ -12,19 +13,24 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <system_error>
 
 #include "transport/system/clock.h"
+#include "transport/system/log.h"
 
 namespace weft {
 namespace {
 
-constexpr Duration kCallerFresh = milliseconds(1);   // a younger stamp: callers are at it
-constexpr Duration kSpin = microseconds(200);        // thread mode: this long without work before sleeping
-constexpr Duration kChoresPeriod = milliseconds(1);  // thread mode: how often a busy thread looks at them
+constexpr Duration kCallerFresh = milliseconds(1);  // a younger stamp: callers are at it
+// thread mode: this long without work before sleeping
+constexpr Duration kSpin = microseconds(200);
+// thread mode: how often a busy thread looks at them
+constexpr Duration kChoresPeriod = milliseconds(1);
 constexpr Duration kBusyElsewhere = microseconds(50);
-constexpr Duration kLongestSleep = seconds(60);      // keeps every wait bounded; costs nothing
-constexpr int kTries = 4;  // of a driver that finds new work after its unlock; then it is the next one's
+constexpr Duration kLongestSleep = seconds(60);  // keeps every wait bounded; costs nothing
+// of a driver that finds new work after its unlock; then it is the next one's
+constexpr int kTries = 4;
 constexpr size_t kMaxDescriptors = 64;
 
 int usable_cpus() {
@@ -44,7 +50,8 @@ Status Progress::start(ProgressMode mode, Chores* chores) {
   eager_ = mode == ProgressMode::kThread ||
            (mode == ProgressMode::kAuto && usable_cpus() >= kCpusToSpare);
   if (fabric_descriptors_.size() > kMaxDescriptors) {
-    return {Code::kInternal, "the fabric has more descriptors to wait on than the engine's thread can"};
+    return {Code::kInternal,
+            "the fabric has more descriptors to wait on than the engine's thread can"};
   }
   bell_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!bell_) {
@@ -83,20 +90,23 @@ void Progress::drive() {
   if (eager_) return;
   bool worked = false;
   for (int i = 0; i < kTries; ++i) {
-    if (!try_drive(monotonic_now(), true, &worked)) return;  // who is at it looks for our work afterwards
+    // who is at it looks for our work afterwards
+    if (!try_drive(monotonic_now(), true, &worked)) return;
     if (!engine_.commands_waiting()) return;
   }
 }
 
 bool Progress::try_drive(Time now, bool stamp, bool* worked) {
-  if (claims_.load(std::memory_order_relaxed) > 0 || !mutex_.try_lock()) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return false;
-  }
+  // Of our commands, pushed before, and the holder's look at them after its unlock, one sees the
+  // other.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (claims_.load(std::memory_order_relaxed) > 0) return false;
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
   *worked = engine_.progress(now);
   publish_deadline();
   if (stamp) stamp_ns_.store(now.ns, std::memory_order_relaxed);
-  mutex_.unlock();
+  lock.unlock();
   after_unlock();
   return true;
 }
@@ -104,7 +114,8 @@ bool Progress::try_drive(Time now, bool stamp, bool* worked) {
 void Progress::after_unlock() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!asleep_.load(std::memory_order_relaxed)) return;
-  if (deadline_ns_.load(std::memory_order_relaxed) < armed_ns_.load(std::memory_order_relaxed)) ring();
+  if (deadline_ns_.load(std::memory_order_relaxed) < armed_ns_.load(std::memory_order_relaxed))
+    ring();
 }
 
 Progress::Exclusive::Exclusive(Progress& progress) : progress_(progress) {
@@ -125,40 +136,42 @@ Progress::Exclusive::~Exclusive() {
   progress_.notify();
 }
 
-void Progress::run_chores(Time now) {
-  if (chores_) chores_->serve(now);
+// What could throw here is memory running out; the thread outlives it, and says so.
+void Progress::run() {
+  Rounds rounds{monotonic_now(), monotonic_now()};
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    try {
+      round(rounds);
+    } catch (const std::exception& error) {
+      WEFT_WARN_LIMITED("the engine's thread met an exception and goes on: {}", error.what());
+      wait(monotonic_now() + kChoresPeriod, false);
+    }
+  }
 }
 
-void Progress::run() {
-  Time last_work = monotonic_now();
-  Time next_chores = last_work;
-  while (!stopping_.load(std::memory_order_relaxed)) {
-    const Time now = monotonic_now();
-    if (now >= next_chores) {
-      run_chores(now);
-      next_chores = now + kChoresPeriod;
-    }
-    if (!eager_) {
-      const Time fresh_until =
-          Time{std::max(stamp_ns_.load(std::memory_order_relaxed), now.ns - kCallerFresh.ns)} + kCallerFresh;
-      if (fresh_until > now) {
-        if (wait(fresh_until, false)) next_chores = now;
-        continue;
-      }
-    }
-    bool worked = false;
-    if (!try_drive(now, false, &worked)) {
-      // Somebody is at it. Sleeping on descriptors that are readable would be spinning.
-      if (wait(now + kBusyElsewhere, false)) next_chores = now;
-      continue;
-    }
-    if (worked) {
-      last_work = now;
-      continue;
-    }
-    if (eager_ && now - last_work < kSpin) continue;
-    if (sleep()) next_chores = now;
+void Progress::round(Rounds& rounds) {
+  const Time now = monotonic_now();
+  if (now >= rounds.next_chores) {
+    rounds.next_chores = now + kChoresPeriod;
+    if (chores_) chores_->serve(now);
   }
+  if (!eager_) {
+    const int64_t stamp = stamp_ns_.load(std::memory_order_relaxed);
+    const Time fresh_until = Time{std::max(stamp, now.ns - kCallerFresh.ns)} + kCallerFresh;
+    if (fresh_until > now) {
+      if (wait(fresh_until, false)) rounds.next_chores = now;
+      return;
+    }
+  }
+  bool worked = false;
+  if (!try_drive(now, false, &worked)) {
+    // Somebody is at it. Sleeping on descriptors that are readable would be spinning.
+    if (wait(now + kBusyElsewhere, false)) rounds.next_chores = now;
+    return;
+  }
+  if (worked) rounds.last_work = now;
+  if (worked || (eager_ && now - rounds.last_work < kSpin)) return;
+  if (sleep()) rounds.next_chores = now;
 }
 
 bool Progress::sleep() {
@@ -176,7 +189,8 @@ bool Progress::sleep() {
   return chores_due;
 }
 
-// Until then, or the bell, or the chores, or (armed) an arrival. Returns whether the chores are due.
+// Until then, or the bell, or the chores, or (armed) an arrival. Returns whether the chores are
+// due.
 bool Progress::wait(Time until, bool arm_fabric) {
   std::array<pollfd, kMaxDescriptors + 2> set;
   nfds_t count = 0;

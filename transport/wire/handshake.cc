@@ -32,7 +32,9 @@ void append_frame(std::vector<std::byte>* out, FrameType type, std::span<const s
   out->insert(out->end(), body.begin(), body.end());
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
 
 uint8_t encode_offloads(Offloads o) {
   return static_cast<uint8_t>(o.places | o.reliable << 1 | o.ordered_path << 2 | o.timestamps << 3 |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two endpoints say on the out-of-band TCP stream of a connection, and what a listener's handle
-// holds, byte by byte. All integers are little-endian; "reserved" is sent as 0 and ignored.
+// What two endpoints say on the out-of-band TCP stream of a connection, and what a listener's
+// handle holds, byte by byte. All integers are little-endian; "reserved" is sent as 0 and ignored.
 //
 // Handle (64 bytes of the 128 that a caller carries for us; the rest is 0 and free for the caller):
 //
@@ -23,21 +23,36 @@
 //    6  u16  reserved
 //    8  u32  bytes of the body, at most 8192
 //
-//   1 hello      the connector's first: cookie u8 x 16 (first in every version, so that a mismatch can be told apart from
-//                a stranger), whom it means: incarnation u64, context u64, device u32, reserved u32; then an introduction
+//   1 hello      the connector's first: cookie u8 x 16 (first in every version, so that a mismatch
+//                can be told apart from a stranger); whom it means: incarnation u64, context u64,
+//                device u32, reserved u32; then an introduction
 //   2 welcome    the answer: an introduction
-//   3 refused    request u32 (all ones: the hello), code u8, reserved u8, length u16, words (at most 512 bytes)
+//   3 refused    request u32 (all ones: the hello), code u8, reserved u8, length u16, words (at
+//                most 512 bytes)
 //   4 open       request u32, cookie u8 x 16 of the listener that is to accept one more flow
 //   5 opened     request u32, flow u32
 //   6 last word  statements as in control packets (control.h)
 //   7 goodbye    nothing: the connection is over, and its last word was said
 //
-//   An introduction is: incarnation u64, context u64, device u32, traffic class i32, connection u32, reserved u32, token u64,
-//   largest segment u32, paths u16, offloads u8 (1 places, 2 reliable, 4 ordered path, 8 timestamps, 16 ecn), length of the
-//   fabric's name u8 (1 to 31), length of the link address u16 (at most 4096), reserved u16, name, link address.
+// Introduction:
 //
-// Decoders check every length and range that can be judged without a connection; bytes past the fields they
-// know are ignored, so that a version may grow. Pure: no socket, no clock.
+//    0  u64  incarnation
+//    8  u64  context
+//   16  u32  device
+//   20  i32  traffic class
+//   24  u32  connection, under which the sender of this wants to be addressed
+//   28  u32  reserved
+//   32  u64  token, the secret that goes with it
+//   40  u32  largest segment, a multiple of 128
+//   44  u16  paths, 1 to 256
+//   46  u8   offloads: 1 places, 2 reliable, 4 ordered path, 8 timestamps, 16 ecn
+//   47  u8   length of the fabric's name, 1 to 31
+//   48  u16  length of the link address, at most 4096
+//   50  u16  reserved
+//   52  ...  name, link address
+//
+// Decoders check every length and range that can be judged without a connection; bytes past the
+// fields they know are ignored, so that a version may grow. Pure: no socket, no clock.
 #pragma once
 
 #include <array>
@@ -75,11 +90,18 @@ struct ListenHandle {
 };
 
 void encode_handle(std::span<std::byte, kHandleBytes> out, const ListenHandle& handle);
-// False: not a handle of ours, or of a version whose layout we do not know (out->version says which).
+// False: not a handle of ours, or of a version whose layout we do not know (out->version says
+// which).
 bool decode_handle(std::span<const std::byte> bytes, ListenHandle* out);
 
 enum class FrameType : uint8_t {
-  kHello = 1, kWelcome, kRefused, kOpen, kOpened, kLastWord, kGoodbye,
+  kHello = 1,
+  kWelcome,
+  kRefused,
+  kOpen,
+  kOpened,
+  kLastWord,
+  kGoodbye,
 };
 
 struct FrameHeader {
@@ -112,12 +134,12 @@ struct Hello {
 };
 
 enum class Refusal : uint8_t {
-  kSpeech = 1,   // we do not speak the same
-  kFabric,       // the ends use different fabrics
-  kNoListener,   // nobody listens there (any more)
-  kCrossed,      // both ends began at once, and the other attempt goes on: wait for it
+  kSpeech = 1,  // we do not speak the same
+  kFabric,      // the ends use different fabrics
+  kNoListener,  // nobody listens there (any more)
+  kCrossed,     // both ends began at once, and the other attempt goes on: wait for it
   kFull,
-  kFailed,       // the words say what
+  kFailed,  // the words say what
 };
 
 struct Refused {
@@ -137,7 +159,8 @@ struct Opened {
 // Each appends one whole frame to `out`.
 void append_hello(std::vector<std::byte>* out, const Hello& hello);
 void append_welcome(std::vector<std::byte>* out, const Introduction& self);
-void append_refused(std::vector<std::byte>* out, uint32_t request, Refusal code, std::string_view words);
+void append_refused(std::vector<std::byte>* out, uint32_t request, Refusal code,
+                    std::string_view words);
 void append_open(std::vector<std::byte>* out, const Open& open);
 void append_opened(std::vector<std::byte>* out, const Opened& opened);
 // Precondition: statements.size() <= kMaxFrameBody.

@@ -18,8 +18,10 @@ TEST(Churn, AThousandFlowsOfOneConnectionLeaveNoDescriptor) {
     if (i % 50 == 0) {
       ASSERT_NO_FATAL_FAILURE(transfer(*a, *b, flow, 1000));
     }
-    if (i % 2) a->close(flow.send), b->close(flow.receive);
-    else b->close(flow.receive), a->close(flow.send);
+    if (i % 2)
+      a->close(flow.send), b->close(flow.receive);
+    else
+      b->close(flow.receive), a->close(flow.send);
   }
   EXPECT_EQ(open_descriptors(), before);
   ASSERT_NO_FATAL_FAILURE(transfer(*a, *b, first, 100000));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two endpoints of one process over UDP: every size whole, flows apart, memory taken away.
+// Messages between two endpoints of one process over UDP: every size whole, flows apart, memory
+// taken away.
 #include <thread>
 
 #include "tests/unit/endpoint/support.h"

@@ -116,7 +116,8 @@ TEST(Frames, RoundTripAndEveryTruncationIsRefused) {
 
 TEST(Frames, WordsFromOutsideArePrintableAndBounded) {
   std::vector<std::byte> frame;
-  append_refused(&frame, 7, Refusal::kFabric, std::string("no\nway\x1b[31m") + std::string(2000, 'x'));
+  append_refused(&frame, 7, Refusal::kFabric,
+                 std::string("no\nway\x1b[31m") + std::string(2000, 'x'));
   Refused out;
   ASSERT_TRUE(decode_refused(body(frame), &out));
   EXPECT_EQ(out.request, 7u);

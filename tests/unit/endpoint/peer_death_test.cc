@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes: data crosses, and a peer that is killed or stopped is an error within the peer time-out.
+// Two processes: data crosses, and a peer that is killed or stopped is an error within the peer
+// time-out.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,15 +19,16 @@ Knobs quick() {
   return knobs;
 }
 
-// The other process: accepts, receives and verifies `messages`, then waits with a receive posted. It is
-// forked before this process has any thread. With messages < 0 it never posts a
-// receive. Exit code 0: all was well.
+// The other process: accepts, receives and verifies `messages`, then waits with a receive posted.
+// It is forked before this process has any thread. With messages < 0 it never posts a receive. Exit
+// code 0: all was well.
 int receiver(int handle_out, int messages) {
   auto b = open_endpoint(quick());
   if (!b) return 1;
   Handle handle;
   auto listener = b->listen(1, &handle);
-  if (!listener.ok() || ::write(handle_out, handle.data(), handle.size()) != ssize_t(handle.size())) return 2;
+  if (!listener.ok() || ::write(handle_out, handle.data(), handle.size()) != ssize_t(handle.size()))
+    return 2;
   ReceiveFlow* flow = nullptr;
   if (!poll_until([&] { return b->accept(*listener, &flow).ok() && flow; })) return 3;
   b->close_listener(*listener);

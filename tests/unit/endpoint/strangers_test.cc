@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Port scanners, garbage, slow and silent streams: none gets an answer, none disturbs who belongs here.
+// Port scanners, garbage, slow and silent streams: none gets an answer, none disturbs who belongs
+// here.
 #include <netinet/in.h>
 #include <sys/socket.h>
 

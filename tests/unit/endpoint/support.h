@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints over UDP on loopback, and the polling loops that every test of this folder needs. All bounded.
+// Endpoints over UDP on loopback, and the polling loops that every test of this folder needs. All
+// bounded.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +32,8 @@ struct Pair {
   SendFlow* send = nullptr;
   ReceiveFlow* receive = nullptr;
 };
-// A flow from `from` to `to`, made as NCCL makes it: listen, then connect and accept polled in turn.
+// A flow from `from` to `to`, made as NCCL makes it: listen, then connect and accept polled in
+// turn.
 Pair connect(Endpoint& from, Endpoint& to, uint64_t from_context = 1, uint64_t to_context = 1,
              int32_t traffic_class = 0);
 

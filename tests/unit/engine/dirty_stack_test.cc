@@ -24,7 +24,8 @@ TEST(DirtyStack, NoCommandIsLostBetweenProducersAndTheEngine) {
       const ReceiveBuffer empty{};
       while (completed < kMessages) {
         Request* r = nullptr;
-        if (posted < kMessages && receive[i]->receive(std::span(&empty, 1), &r) == Answer::kPosted) {
+        if (posted < kMessages &&
+            receive[i]->receive(std::span(&empty, 1), &r) == Answer::kPosted) {
           open.push_back(r);
           ++posted;
         }
@@ -56,7 +57,8 @@ TEST(DirtyStack, NoCommandIsLostBetweenProducersAndTheEngine) {
       ++finished;
     });
   }
-  // The test itself is the engine's thread; a lost command would keep `finished` from ever being reached.
+  // The test itself is the engine's thread; a lost command would keep `finished` from ever being
+  // reached.
   int64_t rounds = 0;
   pair.run([&] { return finished == 2 * kFlows || ++rounds > 200'000'000; }, seconds(100000));
   while (finished < 2 * kFlows && ++rounds < 200'000'000) {

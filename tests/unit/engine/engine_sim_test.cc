@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine over simulated networks: data arrives, failures reach requests, strangers reach nothing.
+// The engine over simulated networks: data arrives, failures reach requests, strangers reach
+// nothing.
 #include "tests/unit/engine/sim_pair.h"
 
 namespace weft::test {
@@ -66,7 +67,10 @@ TEST_P(EngineSim, EmptyAndGroupedReceivesComplete) {
                          ReceiveBuffer{t.sink.data() + 2048, 2048, 3, &t.to}};
   Request* in = nullptr;
   ASSERT_EQ(receive->receive(parts, &in), Answer::kPosted);
-  struct Send { size_t offset, bytes; int32_t tag; };
+  struct Send {
+    size_t offset, bytes;
+    int32_t tag;
+  };
   std::array<Request*, 3> out{};
   const std::array<Send, 3> sends{Send{2048, 100, 3}, Send{0, 0, 2}, Send{0, 2048, 1}};
   for (size_t i = 0; i < 3; ++i) {
@@ -231,7 +235,8 @@ TEST(Flow, CallsThatMakeNoSenseChangeNothing) {
   EXPECT_TRUE(pair.run([&] {
     return send->send(t.source.data(), 11, 0, &t.from, &out) == Answer::kInvalid;
   })) << "a send larger than its receive is an error";
-  EXPECT_TRUE(pair.run([&] { return send->send(t.source.data(), 10, 0, &t.from, &out) == Answer::kPosted; }));
+  EXPECT_TRUE(pair.run(
+      [&] { return send->send(t.source.data(), 10, 0, &t.from, &out) == Answer::kPosted; }));
   EXPECT_TRUE(pair.run([&] { return done(r) && done(out); }));
   pair.engine(0).close_flow(*send);
   pair.engine(1).close_flow(*receive);

@@ -114,7 +114,8 @@ TEST(Progress, CallersDriveInCallerModeAndDoNotInThreadMode) {
     CountingFabric fabric;
     Engine engine(fabric);
     Progress progress(engine, fabric.wait_descriptors());
-    ASSERT_TRUE(progress.start(caller ? ProgressMode::kCaller : ProgressMode::kThread, nullptr).ok());
+    ASSERT_TRUE(
+        progress.start(caller ? ProgressMode::kCaller : ProgressMode::kThread, nullptr).ok());
     EXPECT_EQ(progress.callers_drive(), caller);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const int before = fabric.polls;

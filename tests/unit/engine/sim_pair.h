@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two engines over the two hosts of a simulated network, with one connection between them and a virtual
-// clock: what the tests of this folder drive.
+// Two engines over the two hosts of a simulated network, with one connection between them and a
+// virtual clock: what the tests of this folder drive.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,7 +64,8 @@ class SimPair {
     open_flow(member_, send, receive);
   }
 
-  // Moves virtual time on, from event to event, until `until` says true. False: it did not within `limit`.
+  // Moves virtual time on, from event to event, until `until` says true. False: it did not within
+  // `limit`.
   bool run(const std::function<bool()>& until, Duration limit = seconds(30)) {
     const Time end = network_.now() + limit;
     for (;;) {

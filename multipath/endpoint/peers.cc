@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a peer: made, prepared, ended, finished with a last word, destroyed, counted.
+#include <algorithm>
+
+#include "multipath/endpoint/peer_table.h"
+#include "transport/system/random.h"
+
+namespace weft {
+
+Peer* PeerTable::find(const PeerKey& key) {
+  const auto found = by_key_.find(key);
+  return found == by_key_.end() ? nullptr : found->second;
+}
+
+Peer* PeerTable::make_peer(const PeerKey& key, const Ipv4& address, uint16_t port) {
+  peers_.push_back(std::make_unique<Peer>());
+  Peer* peer = peers_.back().get();
+  peer->key = key;
+  peer->address = address;
+  peer->port = port;
+  peer->name = weft::name_of(address, port) + " (device " + std::to_string(key.remote_device) + ")";
+  by_key_[key] = peer;
+  return peer;
+}
+
+Status PeerTable::prepare(Peer& peer) {
+  Result<uint64_t> token = random_u64();
+  if (!token.ok()) return token.status();
+  Progress::Exclusive engine(progress_);
+  peer.member = engine->reserve(*token);
+  if (!peer.member) return {Code::kNoResource, "no room for another connection on this device"};
+  peer.member->user = &peer;
+  Result<LinkId> link = fabric_.create_link(&peer.link_address);
+  if (!link.ok()) return link.status();
+  peer.link = *link;
+  peer.has_link = true;
+  return {};
+}
+
+void PeerTable::leave_table(Peer& peer) {
+  const auto found = by_key_.find(peer.key);
+  if (found != by_key_.end() && found->second == &peer) by_key_.erase(found);
+}
+
+// The stream is over: nothing new begins with this peer.
+void PeerTable::end_peer(Peer& peer) {
+  leave_table(peer);
+  if (peer.stream) out_of_band_.close(*peer.stream);
+  peer.stream = nullptr;
+  peer.state = Peer::State::kEnded;
+  for (const auto& listener : listeners_) {
+    std::erase_if(listener->waiting, [&](const auto& w) { return w.peer == &peer; });
+  }
+}
+
+void PeerTable::fail_connectors(Peer& peer, const Status& status) {
+  for (Connector* connector : peer.connectors) {
+    connector->state = Connector::State::kFailed;
+    connector->peer = nullptr;
+    connector->status = {status.code(), "connect to " + connector->target + ": " + status.words()};
+  }
+  peer.connectors.clear();
+}
+
+void PeerTable::finish_context(uint64_t context) {
+  listeners_.remove_if([&](const auto& listener) {
+    if (listener->context != context) return false;
+    for (const auto& w : listener->waiting) {
+      refuse(*w.peer->stream, w.request, wire::Refusal::kNoListener,
+             "the listener's context is over");
+    }
+    return true;
+  });
+  std::vector<Peer*> ours;
+  for (const auto& peer : peers_) {
+    if (peer->key.context == context) ours.push_back(peer.get());
+  }
+  for (Peer* peer : ours) finish_peer(*peer);
+  std::erase_if(connectors_, [&](const auto& c) { return c.first->context == context; });
+}
+
+void PeerTable::finish_all() {
+  listeners_.clear();
+  while (!peers_.empty()) finish_peer(*peers_.front());
+  connectors_.clear();
+}
+
+// Says what must be known of each flow even if nobody ever answers again, then goodbye.
+void PeerTable::finish_peer(Peer& peer) {
+  if (peer.state == Peer::State::kUp && peer.stream) {
+    std::vector<std::vector<std::byte>> words;
+    {
+      Progress::Exclusive engine(progress_);
+      for (const auto& flow : peer.flows) engine->close_flow(*flow);
+      words = peer.member->connection->last_word();
+    }
+    peer.flows.clear();
+    bool room = true;
+    for (const auto& statements : words) {
+      std::vector<std::byte> frame;
+      if (statements.size() > wire::kMaxFrameBody) continue;
+      wire::append_last_word(&frame, statements);
+      room = room && peer.stream->send(frame);
+    }
+    std::vector<std::byte> goodbye;
+    if (room) wire::append_goodbye(&goodbye);
+    out_of_band_.close(*peer.stream, goodbye);
+    peer.stream = nullptr;
+  }
+  destroy(peer);
+}
+
+void PeerTable::destroy(Peer& peer) {
+  fail_connectors(peer, {Code::kRemote, "the connection is over"});
+  end_peer(peer);
+  if (peer.member) {
+    Progress::Exclusive engine(progress_);
+    for (const auto& flow : peer.flows) engine->close_flow(*flow);
+    for (const auto& registration : peer.registrations) engine->deregister_memory(*registration);
+    count(peer, &retired_);
+    engine->detach(*peer.member);
+    if (peer.has_link) fabric_.close_link(peer.link);
+  }
+  peers_.remove_if([&](const auto& p) { return p.get() == &peer; });
+}
+
+// A peer that has said goodbye, and of whom nobody here holds anything, is forgotten at once.
+void PeerTable::reap(Peer& peer) {
+  if (peer.state != Peer::State::kEnded || !peer.said_goodbye) return;
+  if (peer.flows.empty() && peer.registrations.empty() && peer.connectors.empty()) destroy(peer);
+}
+
+void PeerTable::count(const Peer& peer, EndpointStatistics* out) {
+  if (!peer.member || !peer.member->connection) return;
+  const Connection& connection = *peer.member->connection;
+  for (const Path& path : connection.paths()) {
+    if (out->paths.size() <= path.index) out->paths.resize(path.index + size_t{1});
+    PathCounters& sum = out->paths[path.index];
+    sum.bytes += path.counters.bytes;
+    sum.packets += path.counters.packets;
+    sum.retransmitted += path.counters.retransmitted;
+    sum.probes += path.counters.probes;
+  }
+  out->segments_retransmitted += connection.segments_retransmitted();
+  out->segments_lost += connection.segments_lost();
+}
+
+void PeerTable::add_statistics(EndpointStatistics* out) {
+  *out = retired_;
+  Progress::Exclusive engine(progress_);
+  for (const auto& peer : peers_) count(*peer, out);
+  out->strangers = engine->counters().strangers;
+  out->malformed = engine->counters().malformed;
+  out->controls_refused = engine->counters().controls_refused;
+  out->intruders = out_of_band_.intruders();
+  out->connections = peers_.size();
+}
+
+}  // namespace weft
