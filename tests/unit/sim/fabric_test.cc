@@ -133,6 +133,45 @@ TEST(SimFabric, AClosedLinkIsReadAndHeardNoMore) {
   EXPECT_EQ(b.host(0).paths(b.link[0]), 0);
 }
 
+TEST(SimFabric, ClosingALinkTakesItsNewsAwayAndNoOther) {
+  Bench b(placing());
+  LinkAddress address[2];
+  LinkId link[2];
+  for (int i : {0, 1}) link[i] = *b.host(i).create_link(&address[i]);
+  for (int i : {0, 1}) ASSERT_TRUE(b.host(i).connect_link(link[i], address[1 - i]).ok());
+  SegmentPost other = b.write(0, 128, 0, 42);
+  other.link = link[0];
+  b.post(b.write(128, 128, 0, 43));
+  b.post(other);
+  b.host(1).kill_path(b.link[1], 1, 0);
+  b.network.advance_to(Time{} + seconds(1));
+  EXPECT_EQ(b.network.pending(1), 3u);
+  b.host(1).close_link(b.link[1]);
+  b.settle();
+  ASSERT_EQ(b.sink[1].heard.size(), 1u);
+  EXPECT_EQ(b.sink[1].heard[0].landing.immediate, 42u);
+  EXPECT_EQ(b.sink[0].heard.size(), 2u) << "the other end still hears";
+}
+
+TEST(SimFabric, AWriteLandsOnlyOnALinkThatIsConnectedToItsOwn) {
+  Bench b(placing());
+  LinkAddress first[2], second;
+  const LinkId mine = *b.host(0).create_link(&first[0]);
+  const LinkId theirs = *b.host(1).create_link(&first[1]);
+  (void)*b.host(0).create_link(&second);
+  ASSERT_TRUE(b.host(0).connect_link(mine, first[1]).ok());
+  SegmentPost p = b.write(0, 128);
+  p.link = mine;
+  b.post(p);
+  b.settle();
+  EXPECT_TRUE(b.sink[1].heard.empty()) << "not connected yet";
+  ASSERT_TRUE(b.host(1).connect_link(theirs, second).ok());  // to another link of host 0
+  b.post(p);
+  b.settle();
+  EXPECT_TRUE(b.sink[1].heard.empty());
+  EXPECT_EQ(b.network.counters().killed, 2u);
+}
+
 TEST(SimFabric, LinksDoNotHearEachOther) {
   Bench b(placing());
   LinkAddress address[2];

@@ -79,6 +79,25 @@ TEST(SimKill, ANewEpochCarriesOnAndTheOldStaysDead) {
   EXPECT_EQ(b.network.counters().violations, 1u) << "a killed epoch cannot come back";
 }
 
+TEST(SimKill, WhatIsLeftOfTheOldEpochDoesNotLandInTheNewOne) {
+  SimConfig c = placing();
+  c.delay = milliseconds(1);
+  c.nic_delay = {0};
+  Bench b(c);
+  std::fill_n(b.memory[0].begin(), 128, std::byte{1});
+  b.post(b.write(0, 128, 0, 1));
+  b.network.advance_to(Time{} + microseconds(10));
+  b.host(1).kill_path(b.link[1], 0, 0);
+  b.network.advance_to(Time{} + microseconds(500));
+  b.poll(1);
+  ASSERT_EQ(b.sink[1].count(Heard::Kind::kPathChange), 1u);
+  b.host(1).reopen_path(b.link[1], 0, 1);
+  b.settle();
+  EXPECT_TRUE(b.sink[1].immediates().empty());
+  EXPECT_EQ(b.memory[1][0], std::byte{0});
+  EXPECT_EQ(b.network.counters().killed, 1u);
+}
+
 TEST(SimKill, AKillOfAnEpochThatIsNotOpenIsAnsweredAndRemembered) {
   Bench b(placing());
   b.host(1).kill_path(b.link[1], 0, 0);

@@ -143,9 +143,14 @@ TEST(Packet, EachInconsistentDataHeaderIsRefused) {
   };
   const Case cases[] = {
       {"no segment size", [](DataHeader& h) { h.segment_bytes = 0; }},
-      {"a segment size off the lines", [](DataHeader& h) { h.segment_bytes = 257; }},
-      {"a segment size below a line", [](DataHeader& h) { h.segment_bytes = 64; }},
+      {"a segment size off the lines",
+       [](DataHeader& h) { h.segment_bytes = 250, h.payload_bytes = 100; }},
+      {"a segment size below a line",
+       [](DataHeader& h) { h.segment_bytes = h.payload_bytes = 64; }},
       {"a segment past the message", [](DataHeader& h) { h.segment = 3; }},
+      {"a whole segment past it", [](DataHeader& h) { h.segment = 3, h.payload_bytes = 256; }},
+      {"an empty segment at its end",
+       [](DataHeader& h) { h.message_bytes = 512, h.payload_bytes = 0; }},
       {"a segment far past it", [](DataHeader& h) { h.segment = UINT32_MAX; }},
       {"a short payload in the middle", [](DataHeader& h) { h.segment = 1; }},
       {"a last segment that is too long", [](DataHeader& h) { h.message_bytes = 599; }},
