@@ -71,7 +71,8 @@ bool Ledger::condemn(Path& path, uint64_t number, Copy& copy, Time now) {
       return false;
     }
     if (number >= path.largest_arrived || copy.epoch != path.epoch) return false;
-    const Time due = copy.sent + path.rtt.recent_maximum();
+    // A rehash may put a copy behind younger ones, late by up to an RTT on top of its way.
+    const Time due = copy.sent + path.rtt.recent_maximum() * 2;
     if (due > now) {
       const SendMessage* message = copy.probe ? nullptr : find(copy);
       copy.suspect = message && message->state_stamp >= path.arrival_stamp;
