@@ -116,7 +116,8 @@ void OutOfBand::serve(Time now) {
     const int count = epoll_wait(epoll_.get(), events.data(), kBatch, 0);
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];
-      const uint64_t id = event.data.u64;  // a copy: epoll_event is packed, so nothing may refer into it
+      // a copy: epoll_event is packed, so nothing may refer into it
+      const uint64_t id = event.data.u64;
       if (id == kListenerId) {
         accept_some(now);
         continue;
