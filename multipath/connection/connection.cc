@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr Duration kLastRepeat = milliseconds(50);
+constexpr Duration kLastRepeat = milliseconds(10);
 constexpr Duration kLongPoll = milliseconds(1);  // a longer gap makes RTT samples upper bounds
 
 }  // namespace
@@ -256,7 +256,7 @@ void Connection::handle_timeout(Time now) {
     p.sender.repeat();
     p.receiver.repeat();
     p.kill.repeat();
-    p.repeat_every = std::min(p.repeat_every * 2, kLastRepeat);
+    p.repeat_every = std::min(p.repeat_every * 3 / 2, kLastRepeat);
     p.repeat_at = now + p.repeat_every;
   }
 }

@@ -10,6 +10,9 @@ namespace {
 // An empty message still occupies the network a little.
 constexpr uint32_t kLeastBytes = 64;
 
+// What is seen of reordering between paths fades with so many late arrivals.
+constexpr int64_t kReorderMemory = 1024;
+
 }  // namespace
 
 Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
@@ -130,7 +133,10 @@ void Ledger::arrive(Path& path, uint64_t number, const Report& report) {
     path.largest_arrived = number;
     path.arrival_stamp = report.stamp;
   }
-  if (copy.sent > newest_arrived_sent_) {
+  if (copy.sent < newest_arrived_sent_) {
+    const Duration lag = report.now - copy.sent - newest_arrived_rtt_;
+    reorder_ = std::max(lag, reorder_ - reorder_ / kReorderMemory);
+  } else if (copy.sent > newest_arrived_sent_) {
     newest_arrived_sent_ = copy.sent;
     newest_arrived_rtt_ = report.now - copy.sent;
   }

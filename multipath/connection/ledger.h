@@ -107,7 +107,9 @@ class Ledger {
   void refresh(Path& path);
   void set_deadline(Path& path, Time at);
   Duration timeout(const Path& path) const;
+  void ask_elsewhere(const Copy& oldest);
   void time_out(Path& path, Time now, Time last_heard);
+  void revive(Path& path, Time now, bool holds_copies);
 
   const ConnectionConfig& config_;
   SendMessagePool& messages_;
@@ -122,6 +124,9 @@ class Ledger {
   uint64_t retransmitted_ = 0;
   Time newest_arrived_sent_{INT64_MIN};  // when the youngest copy known to have arrived was sent
   Duration newest_arrived_rtt_{};        // unadjusted
+  // By how much arrivals lag behind others that were sent later, at most: paths differ, and so
+  // does when the peer gets to look at them.
+  Duration reorder_{};
   Time loss_deadline_ = Time::never();
   Time next_deadline_ = Time::never();  // never later than the earliest of the paths'
   bool wanted_ = false;

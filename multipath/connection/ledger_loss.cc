@@ -38,7 +38,11 @@ bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time n
     due =
         copy.sent + rtt.smoothed() + rtt.variation();  // a path that jitters is not one that loses
   } else if (copy.sent < newest_arrived_sent_) {
-    const Duration window = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
+    // RFC 8985 starts at a quarter of an RTT and widens when it was wrong; so do we, from what
+    // arrives late but in time to tell. Twice that, or it could never grow past itself.
+    const Duration least = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
+    const Duration most = std::max(rtt.smoothed() * 4, config_.timer_floor);
+    const Duration window = std::clamp(reorder_ * 2, least, most);
     due = copy.sent + std::max(newest_arrived_rtt_, rtt.smoothed()) + window;
   } else {
     return false;
@@ -136,35 +140,31 @@ void Ledger::on_deadline(Time now, Time last_heard) {
   }
 }
 
+// Asks after a copy whose fate is open: the receiver for the state of its message, and on a datagram
+// fabric another path for a later arrival, by which RACK can judge the copy.
+void Ledger::ask_elsewhere(const Copy& oldest) {
+  SendMessage* message = oldest.probe ? nullptr : find(oldest);
+  if (message && !message->finished) queries_.push_back(*message);
+  if (config_.offloads.places) return;
+  Path& other = paths_[control_path()];
+  other.probe_wanted = other.probe_wanted || other.usable();
+}
+
 void Ledger::time_out(Path& path, Time now, Time last_heard) {
   path.deadline = Time::never();
   const Copy* oldest = nullptr;
   for (uint64_t n = path.copies.oldest(); n < path.copies.next() && !oldest; ++n) {
     if (!path.copies.at(n).settled) oldest = &path.copies.at(n);
   }
+  if (!oldest && !(path.dead && wanted_)) return;
+  if (oldest) ask_elsewhere(*oldest);
+  path.probe_wanted = !path.copies.full() && !path.killing;
   if (path.dead) {
-    if (!wanted_ && !oldest) return;
-    path.probe_wanted = !path.copies.full() && !path.killing;
-    ++path.revivals_tried;
-    const Duration wait = kFirstRevival * (int64_t{1} << std::min(path.revivals_tried, 7));
-    path.deadline = now + std::min(std::max(wait, timeout(path) / 8), kLastRevival);
-    // The last probe may have died with the whole epoch: begin another one now and then.
-    if (config_.offloads.places && path.revivals_tried % 8 == 0)
-      kills_wanted_.push_back(path.index);
+    revive(path, now, oldest != nullptr);
     return;
-  }
-  if (!oldest) return;
-  if (SendMessage* message = oldest->probe ? nullptr : find(*oldest)) {
-    if (!message->finished) queries_.push_back(*message);
   }
   // A silent peer says nothing about a path; only one that is heard elsewhere does.
   if (last_heard > oldest->sent || path.timeouts == 0) ++path.timeouts;
-  path.probe_wanted = !path.copies.full() && !path.killing;
-  // A probe on another path lets RACK judge this one's copies when it has nothing later to show.
-  if (!config_.offloads.places) {
-    Path& other = paths_[control_path()];
-    other.probe_wanted = other.probe_wanted || other.usable();
-  }
   law_->on_timeout(now);
   selector_->on_timeout(path.index);
   if (path.timeouts >= kDeadAfterTimeouts) {
@@ -174,6 +174,16 @@ void Ledger::time_out(Path& path, Time now, Time last_heard) {
   }
   path.deadline = now + timeout(path);
   refresh(path);
+}
+
+// A dead path has just been probed: when again? Rarely, unless a copy on it keeps a message open.
+void Ledger::revive(Path& path, Time now, bool holds_copies) {
+  ++path.revivals_tried;
+  Duration wait = kFirstRevival * (int64_t{1} << std::min(path.revivals_tried, 7));
+  if (holds_copies) wait = std::min(wait, timeout(path));
+  path.deadline = now + std::min(std::max(wait, config_.timer_floor), kLastRevival);
+  // The last probe may have died with the whole epoch: begin another one now and then.
+  if (config_.offloads.places && path.revivals_tried % 8 == 0) kills_wanted_.push_back(path.index);
 }
 
 void Ledger::set_wanted(bool wanted, Time now) {
