@@ -70,6 +70,7 @@ struct Connection::Parts {
   Liveness liveness;
   Report report;  // of the packet being handled
   std::vector<wire::FlowStateSeen> ends_seen;
+  Duration poll_gap{};  // the longest since the last report
   bool pong_due = false;
   uint32_t pong = 0;
   bool ping_wanted = false;
@@ -134,11 +135,13 @@ bool Connection::Parts::transmit_control(Time now, Outbox& out) {
     if (writer.empty()) break;
     wire::ControlHeader header;
     header.stamp = receiver.stamp();
+    header.poll_gap_ns = static_cast<uint32_t>(std::min<int64_t>(poll_gap.ns, UINT32_MAX));
     header.rail = config.rail;
     post.bytes = static_cast<uint16_t>(writer.finish(config.peer, header));
     post.path = sender.ledger().control_path();
     ++out.controls;
   }
+  if (out.controls > 0) poll_gap = {};
   return true;
 }
 
@@ -175,6 +178,10 @@ bool Connection::post_receive(FlowId flow, std::span<const ReceivePart> parts, T
   return parts_->receiver.post(flow, parts, token);
 }
 bool Connection::post_send(const MatchedSend& send) { return parts_->sender.post(send); }
+
+void Connection::handle_poll_gap(Duration gap) {
+  parts_->poll_gap = std::max(parts_->poll_gap, gap);
+}
 
 void Connection::handle_control(Time now, std::span<const std::byte> datagram) {
   wire::ControlHeader header;

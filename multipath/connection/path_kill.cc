@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The states of a kill and what each of them tells the peer (path_kill.h draws them).
 #include "multipath/connection/path_kill.h"
 
 namespace weft {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Registering, announcing and learning regions; what is told is in compose().
 #include "multipath/connection/regions.h"
 
 #include <algorithm>

@@ -23,6 +23,7 @@ Engine::Engine(Fabric& fabric) : fabric_(fabric), outbox_(std::make_unique<Outbo
 Engine::~Engine() = default;
 
 bool Engine::progress(Time now) {
+  poll_gap_ = now_.ns == INT64_MIN || now < now_ ? Duration{} : now - now_;
   now_ = std::max(now_, now);
   blocked_ = posted_ = false;
   forgive_refusals();
@@ -110,6 +111,7 @@ bool Engine::service_active() {
 
 bool Engine::service(Member& member) {
   Connection& connection = *member.connection;
+  connection.handle_poll_gap(poll_gap_);
   if (connection.poll_timeout() <= now_) connection.handle_timeout(now_);
   bool more = true;
   for (int i = 0; i < kOutboxes && more; ++i) {

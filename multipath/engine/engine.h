@@ -151,6 +151,7 @@ class Engine final : private FabricSink {
 
   Fabric& fabric_;
   Time now_{INT64_MIN};
+  Duration poll_gap_{};  // between the last two calls of progress
   DirtyStack dirty_;
   std::vector<std::unique_ptr<Member>> members_;  // by index; the low 16 bits of a connection id
   // by the same index; never() for who waits for nothing

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One step of the lap: counter xor mask, passing over what is not usable.
 #include "multipath/path/oblivious.h"
 
 #include <bit>

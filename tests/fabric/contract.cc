@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the contract's cases share.
 #include "tests/fabric/contract.h"
 
 #include <cstdlib>

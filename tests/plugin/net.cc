@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Loading the plugin and calling its table, with bounded waits.
 #include "tests/plugin/net.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One turn of a host: input, time-outs, what it sends, its events.
 #include "tests/sim/pump.h"
 
 namespace weft::test {

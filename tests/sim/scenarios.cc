@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The networks, each a few numbers away from a clean one.
 #include "tests/sim/scenarios.h"
 
 namespace weft::test {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Making traffic, moving time, and checking every byte.
 #include "tests/sim/world.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The contract's calls, turned into questions to the network and deliveries from the inbox.
 #include "transport/sim/sim_fabric.h"
 
 #include <algorithm>

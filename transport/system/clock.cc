@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The one place that reads the clock.
 #include "transport/system/clock.h"
 
 #include <ctime>

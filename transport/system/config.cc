@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of settings, and how a value is read from text and refused.
 #include "transport/system/config.h"
 
 #include <charconv>

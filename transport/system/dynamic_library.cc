@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// dlopen, with the reason kept when it fails.
 #include "transport/system/dynamic_library.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the kernel says of interfaces, and the choice among them.
 #include "transport/system/interfaces.h"
 
 #include <arpa/inet.h>

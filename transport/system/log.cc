@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Levels, the sink, and lines bounded in length and in rate.
 #include "transport/system/log.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// fmt's machinery, compiled once for all who only want words.
 #include "transport/system/phrase.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Seeds and secrets by getrandom(2), which is asked in a loop and may fail.
 #include "transport/system/random.h"
 
 #include <sys/random.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// recvmmsg into the arena, and the batch handed to the sink and placed.
 #include "transport/udp/receive_batch.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Datagrams gathered into sendmmsg calls, equal ones of a burst into GSO trains.
 #include "transport/udp/send_batch.h"
 
 #include <netinet/udp.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opening and binding the sockets that are the paths, and finding out which of them have input.
 #include "transport/udp/socket_set.h"
 
 #include <linux/sock_diag.h>

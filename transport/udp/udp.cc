@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks a UdpConfig and opens the fabric on it.
 #include "transport/udp/udp.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The link address of the UDP fabric: encoded, and decoded as bytes from a stranger.
 #include "transport/udp/udp_address.h"
 
 #include "transport/wire/cursor.h"

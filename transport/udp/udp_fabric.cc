@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Posting to the sockets of the endpoint and polling them, a batch at a time.
 #include "transport/udp/udp_fabric.h"
 
 #include <algorithm>

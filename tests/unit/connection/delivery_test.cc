@@ -98,6 +98,33 @@ TEST_P(Delivery, AReceiveIsReportedOnlyAfterTheAckThatCoversIt) {
   EXPECT_EQ(pair.count(0, Kind::kSent), 1u);
 }
 
+TEST_P(Delivery, AnAckSaysForHowLongItsSenderHadNotPolled) {
+  Pair pair(offloads());
+  const FlowId flow = pair.open_flow(0);
+  const auto exchange = [&](Duration away) {
+    const size_t before = pair.count(0, Kind::kSent);
+    ASSERT_TRUE(pair.receive(1, flow, pair.buffer(1, 100)));
+    pair.settle();
+    ASSERT_TRUE(pair.send(0, flow, pair.buffer(0, 100), 100));
+    pair.turn(0);
+    pair.now = pair.now + away;
+    pair.end[1]->handle_poll_gap(away);
+    pair.settle();
+    ASSERT_EQ(pair.count(0, Kind::kSent), before + 1);
+  };
+  const auto slowest = [&] {
+    Duration most{};
+    for (const Path& p : pair.end[0]->paths()) {
+      if (p.rtt.known()) most = std::max(most, p.rtt.smoothed());
+    }
+    return most;
+  };
+  for (int i = 0; i < 40; ++i) exchange(microseconds(50));
+  const Duration before = slowest();
+  for (int i = 0; i < 40; ++i) exchange(milliseconds(20));
+  EXPECT_LE(slowest(), before) << "a peer that was away says nothing about the network";
+}
+
 TEST_P(Delivery, GroupedReceivesTakeSendsByTag) {
   Pair pair(offloads());
   const FlowId flow = pair.open_flow(0);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Handing over what the two ends transmit, and turning them.
 #include "tests/unit/connection/pair.h"
 
 #include <algorithm>

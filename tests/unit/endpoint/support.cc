@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Endpoints over loopback for tests, and bounded waits.
 #include "tests/unit/endpoint/support.h"
 
 #include <dirent.h>
