@@ -1,15 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0 Where sender, receiver, regions, kills and liveness meet:
-// inputs are handed to whom they concern, control packets are composed from what each has to say,
-// and statements that nobody confirmed are repeated.
+// SPDX-License-Identifier: Apache-2.0
+// The calls of a Connection: each goes to the part it concerns (connection_parts.h), and what
+// follows from it is looked after before it returns.
 #include "multipath/connection/connection.h"
 
 #include <algorithm>
 
-#include "multipath/connection/liveness.h"
-#include "multipath/connection/path_kill.h"
-#include "multipath/connection/receiver.h"
-#include "multipath/connection/regions.h"
-#include "multipath/connection/sender.h"
+#include "multipath/connection/connection_parts.h"
 
 namespace weft {
 namespace {
@@ -18,142 +14,6 @@ constexpr Duration kLastRepeat = milliseconds(10);
 constexpr Duration kLongPoll = milliseconds(1);  // a longer gap makes RTT samples upper bounds
 
 }  // namespace
-
-struct Connection::Parts {
-  explicit Parts(const ConnectionConfig& c)
-      : config(c),
-        sender(config, regions),
-        receiver(config, regions),
-        kill(config, sender.ledger()),
-        liveness(config.peer_timeout) {}
-
-  // The handler of read_statements.
-  void on(const wire::Region& s) {
-    if (regions.learn(s)) sender.on_region_known();
-  }
-  void on(const wire::RegionSeen& s) { regions.confirm(s); }
-  void on(const wire::Grant& s) { sender.on_grant(s); }
-  void on(const wire::GrantsSeen& s) { receiver.on_grants_seen(s); }
-  void on(const wire::Record& s) { receiver.on_record(report.now, s); }
-  void on(const wire::PathAck& s) { sender.on_path_ack(report, s); }
-  void on(const wire::MessageAck& s) { sender.on_message_ack(report, s); }
-  void on(const wire::FlowAck& s) { sender.on_flow_ack(report, s); }
-  void on(const wire::Query& s) { receiver.on_query(report.now, s); }
-  void on(const wire::PathState& s) { kill.on_statement(report, s); }
-  void on(const wire::FlowState& s);
-  void on(const wire::FlowStateSeen& s);
-  void on(const wire::Credit&) {}    // no receiver-driven law yet
-  void on(const wire::OneSided&) {}  // the endpoint offers none yet
-  void on(const wire::Ping& s) { pong = s.sequence, pong_due = true; }
-  void on(const wire::Pong&) {}
-
-  void fail_all(Failure failure);
-  void kill_if(bool under_way) {
-    if (under_way && config.offloads.places) kill.start_all();
-  }
-  void take_kills();
-  bool waits_for_peer() const { return sender.wants_peer() || receiver.expects(); }
-  bool unconfirmed() const {
-    return regions.unconfirmed() || sender.unconfirmed() || receiver.unconfirmed() ||
-           kill.pending();
-  }
-  bool control_due(Time now) const;
-  bool compose(Time now, wire::ControlWriter& out);
-  bool transmit_control(Time now, Outbox& out);
-  void schedule_repeat(Time now);
-
-  const ConnectionConfig config;
-  Regions regions;
-  Sender sender;
-  Receiver receiver;
-  PathKill kill;
-  Liveness liveness;
-  Report report;  // of the packet being handled
-  std::vector<wire::FlowStateSeen> ends_seen;
-  Duration poll_gap{};  // the longest since the last report
-  bool pong_due = false;
-  uint32_t pong = 0;
-  bool ping_wanted = false;
-  uint32_t pings = 0;
-  Time repeat_at = Time::never();
-  Duration repeat_every{};
-  bool failed = false;  // the peer is dead: nothing is sent any more
-};
-
-void Connection::Parts::on(const wire::FlowState& s) {
-  if (s.role == wire::FlowRole::kReceiver) {
-    sender.on_receiver_ended(report, s);
-  } else {
-    receiver.on_sender_ended(s);
-  }
-  if (ends_seen.size() < 256) ends_seen.push_back({s.flow, s.role, s.phase});
-}
-
-void Connection::Parts::on(const wire::FlowStateSeen& s) {
-  if (s.role == wire::FlowRole::kSender) {
-    sender.on_end_seen(s);
-  } else {
-    receiver.on_end_seen(s);
-  }
-}
-
-void Connection::Parts::fail_all(Failure failure) {
-  failed = true;
-  sender.fail_all(failure);
-  receiver.fail_all(failure);
-}
-
-void Connection::Parts::take_kills() {
-  PathIndex index = 0;
-  while (sender.ledger().kill_wanted(&index)) kill.start(sender.ledger().paths()[index]);
-}
-
-bool Connection::Parts::control_due(Time now) const {
-  return receiver.statements_due(now) || sender.statements_due() || regions.due() || kill.due() ||
-         !ends_seen.empty() || pong_due || ping_wanted;
-}
-
-bool Connection::Parts::compose(Time now, wire::ControlWriter& out) {
-  if (pong_due && out.add(wire::Pong{pong})) pong_due = false;
-  if (ping_wanted && out.add(wire::Ping{pings++})) ping_wanted = false;
-  if (!kill.compose(out)) return false;
-  while (!ends_seen.empty()) {
-    if (!out.add(ends_seen.back())) return false;
-    ends_seen.pop_back();
-  }
-  // Receiver first: its grants may make regions due; acks are what the peer waits for most.
-  return receiver.compose(now, out) && regions.compose(out) && sender.compose(out);
-}
-
-// Returns whether everything that was due has gone into the outbox.
-bool Connection::Parts::transmit_control(Time now, Outbox& out) {
-  while (control_due(now)) {
-    if (out.controls == Outbox::kControls) return false;
-    ControlPost& post = out.control[out.controls];
-    wire::ControlWriter writer(post.data);
-    compose(now, writer);
-    if (writer.empty()) break;
-    wire::ControlHeader header;
-    header.stamp = receiver.stamp();
-    header.poll_gap_ns = static_cast<uint32_t>(std::min<int64_t>(poll_gap.ns, UINT32_MAX));
-    header.rail = config.rail;
-    post.bytes = static_cast<uint16_t>(writer.finish(config.peer, header));
-    post.path = sender.ledger().control_path();
-    ++out.controls;
-  }
-  if (out.controls > 0) poll_gap = {};
-  return true;
-}
-
-void Connection::Parts::schedule_repeat(Time now) {
-  if (!unconfirmed()) {
-    repeat_at = Time::never();
-    repeat_every = {};
-  } else if (repeat_at == Time::never()) {
-    repeat_every = std::max(sender.ledger().smoothed_rtt() * 2, config.timer_floor);
-    repeat_at = now + repeat_every;
-  }
-}
 
 Connection::Connection(const ConnectionConfig& config) : parts_(std::make_unique<Parts>(config)) {}
 Connection::~Connection() = default;

@@ -70,8 +70,8 @@ class Connection {
 
   // --- Inputs.
 
-  // The caller had not looked at the fabric for so long before it found what it now hands over: acks
-  // say so, since their sender's RTT samples contain it.
+  // The caller had not looked at the fabric for so long before it found what it now hands over:
+  // acks say so, since the RTT samples of whom they go to contain it.
   void handle_poll_gap(Duration gap);
   // A whole control datagram whose common header was checked.
   void handle_control(Time now, std::span<const std::byte> datagram);
