@@ -120,9 +120,8 @@ void connection(benchmark::State& state, bool places) {
   bench.run(64);
   uint64_t segments = 0;
   for (auto _ : state) segments += bench.run(16);
-  state.counters["segment_and_side"] =
-      benchmark::Counter(static_cast<double>(segments) * 2,
-                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["segment_and_side"] = benchmark::Counter(
+      static_cast<double>(segments) * 2, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void ConnectionPlacing(benchmark::State& state) { connection(state, true); }

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The contract of a fabric: a driver for one kind of NIC access
-// (udp, sim; verbs, ucx, dpdk to come).
+// SPDX-License-Identifier: Apache-2.0
+// The contract of a fabric: a driver for one kind of NIC access (udp, sim; verbs, ucx, dpdk to
+// come).
 //
 // A fabric moves datagrams (control, and on datagram fabrics data too) and, where its NIC places,
 // writes. It knows links and paths and no message. Set-up calls return Result; the data path is

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 How much a connection may have in flight. One law a file, one
-// object a connection, chosen by name.
+// SPDX-License-Identifier: Apache-2.0
+// How much a connection may have in flight. One law a file, one object a connection, chosen by
+// name.
 //
 // Pure: time comes with the calls. All quantities are payload bytes.
 #pragma once

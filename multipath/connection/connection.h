@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The reliable, congestion-controlled, multipath association of
-// two endpoints: a pure state machine.
+// SPDX-License-Identifier: Apache-2.0
+// The reliable, congestion-controlled, multipath association of two endpoints: a pure state
+// machine.
 //
 // It owns no socket, clock, thread or randomness. Whoever drives it (engine/, or a test) calls, in
 // a loop:

@@ -140,7 +140,9 @@ void Ledger::arrive(Path& path, uint64_t number, const Report& report) {
     newest_arrived_sent_ = copy.sent;
     newest_arrived_rtt_ = report.now - copy.sent;
   }
-  if (!copy.probe) {
+  if (copy.probe) {
+    path.probe_arrived = std::max(path.probe_arrived, number);
+  } else {
     if (SendMessage* message = find(copy)) message->mark_acked(copy.segment);
     law_->on_ack({report.now, copy.bytes, path.rtt.latest(), rtt_.minimum(), false});
     selector_->on_ack(path.index, false);

@@ -34,14 +34,14 @@ void Ledger::set_deadline(Path& path, Time at) {
 bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time now) {
   const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
   Time due;
-  if (number + kReorderPackets <= path.largest_arrived) {
-    due =
-        copy.sent + rtt.smoothed() + rtt.variation();  // a path that jitters is not one that loses
+  if (number + kReorderPackets <= path.largest_arrived || number < path.probe_arrived) {
+    // A path that jitters is not one that loses, and an ack may have been held.
+    due = copy.sent + rtt.smoothed() + rtt.variation() * 4 + config_.max_hold;
   } else if (copy.sent < newest_arrived_sent_) {
     // RFC 8985 starts at a quarter of an RTT and widens when it was wrong; so do we, from what
     // arrives late but in time to tell. Twice that, or it could never grow past itself.
     const Duration least = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
-    const Duration most = std::max(rtt.smoothed() * 4, config_.timer_floor);
+    const Duration most = std::max(rtt.smoothed() * 4, config_.timer_floor * 8);
     const Duration window = std::clamp(reorder_ * 2, least, most);
     due = copy.sent + std::max(newest_arrived_rtt_, rtt.smoothed()) + window;
   } else {

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 How the two ends end a path's epoch on a placing fabric, so
-// that what it carried is certainly dead.
+// SPDX-License-Identifier: Apache-2.0
+// How the two ends end a path's epoch on a placing fabric, so that what it carried is certainly
+// dead.
 //
 // A queue pair carries both directions, so a kill ends both, and each side needs the other's
 // confirmation:

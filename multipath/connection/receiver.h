@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The receiving half of a connection: receives posted, grants
-// told, segments claimed and arrived, acks owed.
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of a connection: receives posted, grants told, segments claimed and arrived,
+// acks owed.
 //
 // A receive has a number in its flow and up to 8 parts, each a buffer with a tag. On a datagram
 // fabric the header of a segment claims its place once; whatever cannot claim (a duplicate, a

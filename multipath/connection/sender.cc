@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Flows, grants and messages; reports are handled in
-// sender_reports.cc, transmission in sender_transmit.cc.
+// SPDX-License-Identifier: Apache-2.0
+// Flows, grants and messages; reports are handled in sender_reports.cc, transmission in
+// sender_transmit.cc.
 #include "multipath/connection/sender.h"
 
 namespace weft {

@@ -126,7 +126,11 @@ Progress::Exclusive::Exclusive(Progress& progress) : progress_(progress) {
 
 Progress::Exclusive::~Exclusive() {
   for (int i = 0;; ++i) {
-    progress_.engine_.progress(monotonic_now());
+    try {
+      progress_.engine_.progress(monotonic_now());
+    } catch (const std::exception& error) {
+      WEFT_WARN_LIMITED("driving the engine met an exception: {}", error.what());
+    }
     progress_.publish_deadline();
     progress_.mutex_.unlock();
     progress_.after_unlock();

@@ -34,6 +34,8 @@ struct Path {
   // and the receiver's stamp of the report that said so.
   uint64_t largest_arrived = 0;
   uint64_t arrival_stamp = 0;
+  // The largest probe that arrived: what was sent before it had a time-out's start.
+  uint64_t probe_arrived = 0;
 
   bool ordered = true;  // until an older copy arrives behind a younger one: then never again
   bool dead = false;

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Round-trip time of a path: smoothed, its variation, its
-// minimum and a recent maximum (RFC 9002, section 5).
+// SPDX-License-Identifier: Apache-2.0
+// Round-trip time of a path: smoothed, its variation, its minimum and a recent maximum (RFC 9002,
+// section 5).
 //
 // Samples are acked time minus sent time minus the receiver's hold. A sample whose acker had not
 // polled for a while is an upper bound only: it may lower the estimate and never raises it.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 How a burst finds its path. One selector a file, one object a
-// connection, chosen by name at run time.
+// SPDX-License-Identifier: Apache-2.0
+// How a burst finds its path. One selector a file, one object a connection, chosen by name at run
+// time.
 //
 // Pure: randomness comes with the seed it was made from, facts with the calls. next() is on the
 // data path and allocates nothing.

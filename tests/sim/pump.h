@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 One simulated host: a Connection driven over a SimFabric, in
-// the order that connection.h asks for.
+// SPDX-License-Identifier: Apache-2.0
+// One simulated host: a Connection driven over a SimFabric, in the order that connection.h asks
+// for.
 //
 // It does what the engine does and nothing else (no threads, no demultiplexing), so that a fault
 // seen here is the connection's. `on_event` hears every event.

@@ -8,7 +8,7 @@ namespace {
 constexpr double kTenth = 0.1;
 
 Scenario datagram(const char* name) {
-  Scenario s{name, {}, {}};
+  Scenario s{name, {}, {}, false};
   s.traffic.flows = 3;
   s.traffic.messages = 16;
   s.traffic.largest = 64 << 10;
@@ -16,7 +16,7 @@ Scenario datagram(const char* name) {
 }
 
 Scenario placing(const char* name) {
-  Scenario s{name, {}, {}};
+  Scenario s{name, {}, {}, false};
   s.network.mode = sim::Mode::kPlacing;
   s.traffic.flows = 3;
   s.traffic.messages = 12;
@@ -42,9 +42,11 @@ Scenario lossy(Scenario s) {
 std::vector<Scenario> make() {
   std::vector<Scenario> all;
   all.push_back(datagram("datagram-clean"));
+  all.back().clean = true;
   all.push_back(lossy(datagram("datagram-lossy")));
 
   all.push_back(placing("placing-clean"));
+  all.back().clean = true;
   all.push_back(lossy(placing("placing-lossy")));
   all.push_back(lossy(placing("placing-unordered-lossy")));
   all.back().network.ordered_path = false;

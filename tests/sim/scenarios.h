@@ -13,6 +13,7 @@ struct Scenario {
   const char* name;
   sim::SimConfig network;
   Traffic traffic;
+  bool clean = false;  // nothing goes wrong in it, so nothing may be sent twice
 };
 
 // All of them, by name.

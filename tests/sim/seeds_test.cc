@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Seeded runs of the connection over the simulated network:
-// every byte right, in bounded time, and the same seed always the same trace.
+// SPDX-License-Identifier: Apache-2.0
+// Seeded runs of the connection over the simulated network: every byte right, in bounded time, and
+// the same seed always the same trace.
 //
 //   seeds_test --scenario NAME --seeds FROM..TO [--again N]    --again: every Nth seed runs twice
 //   seeds_test --list
@@ -55,6 +56,9 @@ int run(const Scenario& scenario, const Options& o, const char* program) {
   for (uint64_t seed = o.from; seed <= o.to; ++seed) {
     const Outcome first = World(scenario.network, scenario.traffic, seed).run();
     std::string fault = first.fault;
+    if (fault.empty() && scenario.clean && first.retransmitted > 0) {
+      fault = "segments were sent again although nothing was lost";
+    }
     if (fault.empty() && seed % o.again == 0) {
       const Outcome second = World(scenario.network, scenario.traffic, seed).run();
       if (second.trace_hash != first.trace_hash) fault = "the same seed gave another trace";

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Two hosts that exchange random messages over a simulated
-// network, and a checker that believes nobody.
+// SPDX-License-Identifier: Apache-2.0
+// Two hosts that exchange random messages over a simulated network, and a checker that believes
+// nobody.
 //
 //   host 0  <== flows both ways, N paths ==>  host 1
 //

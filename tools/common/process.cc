@@ -40,10 +40,17 @@ bool enter_namespace(int fd) {
   if (::getppid() != parent) ::_exit(1);  // it died before the line above
   int moved[16];
   size_t count = 0;
-  for (const auto& [from, to] : options.inherit) {
-    if (count < 16) moved[count++] = ::fcntl(from, F_DUPFD_CLOEXEC, kFirstSpare);
-  }
   const int report = ::fcntl(failure, F_DUPFD_CLOEXEC, kFirstSpare);
+  if (report < 0) {  // the limit of open files is below any spare number: nothing can be moved
+    error = errno == EINVAL ? EMFILE : errno;
+    (void)!::write(failure, &error, sizeof error);
+    ::_exit(127);
+  }
+  for (const auto& [from, to] : options.inherit) {
+    if (count == 16) break;
+    moved[count] = ::fcntl(from, F_DUPFD_CLOEXEC, kFirstSpare);
+    if (moved[count++] < 0) error = errno;
+  }
   if (options.network_namespace >= 0 && !enter_namespace(options.network_namespace)) error = errno;
   for (size_t i = 0; i < count && error == 0; ++i) {
     if (::dup2(moved[i], options.inherit[i].second) < 0) error = errno;  // clears CLOEXEC

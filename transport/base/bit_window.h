@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 A set of indices above a moving base, in a fixed number of
-// bits: which segments have arrived, which packets were seen. Everything below base() is in the
-// set; nothing at or past base() + kBits can be.
+// SPDX-License-Identifier: Apache-2.0
+// A set of indices above a moving base, in a fixed number of bits: which segments have arrived,
+// which packets were seen. Everything below base() is in the set; nothing at or past base() + kBits
+// can be.
 //
 // Bits live at index mod kBits, so sliding the base moves no memory.
 #pragma once

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A doubly linked list whose links live in its members: joining
-// and leaving cost no allocation and no search, and an element knows whether it is in the list.
+// SPDX-License-Identifier: Apache-2.0
+// A doubly linked list whose links live in its members: joining and leaving cost no allocation and
+// no search, and an element knows whether it is in the list.
 //
 // The list owns nothing. An element must leave before it dies; Hook's destructor sees to it.
 #pragma once

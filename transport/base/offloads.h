@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 What a fabric says its NIC does by itself. The connection
-// supplies what is missing, by rules written over these flags and never over the name of a fabric.
+// SPDX-License-Identifier: Apache-2.0
+// What a fabric says its NIC does by itself. The connection supplies what is missing, by rules
+// written over these flags and never over the name of a fabric.
 #pragma once
 
 namespace weft {

@@ -18,10 +18,10 @@ using LinkId = uint32_t;
 // Which path of a link; dense from 0.
 using PathIndex = uint16_t;
 
-inline constexpr size_t kMaxSegmentHeader =
-    64;  // and 1408 bytes of payload: 1472, UDP at MTU 1500
-inline constexpr size_t kMaxControlBytes = 1216;  // fits an MTU of 1280, so control is never fragmented
-inline constexpr int kMaxPaths = 256;             // of a link
+inline constexpr size_t kMaxSegmentHeader = 64;  // and 1408 bytes of payload: 1472, UDP at MTU 1500
+inline constexpr size_t kMaxControlBytes =
+    1216;                              // fits an MTU of 1280, so control is never fragmented
+inline constexpr int kMaxPaths = 256;  // of a link
 
 struct SegmentPost {
   const std::byte* source = nullptr;  // null only when bytes == 0

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The datagrams of Weft, byte by byte. All integers are
-// little-endian; "reserved" is sent as 0 and ignored.
+// SPDX-License-Identifier: Apache-2.0
+// The datagrams of Weft, byte by byte. All integers are little-endian; "reserved" is sent as 0 and
+// ignored.
 //
 // Every datagram begins with the common header:
 //

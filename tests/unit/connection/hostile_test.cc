@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A peer that lies: whatever it says, nothing outside granted
-// memory is written and nothing of ours breaks.
+// SPDX-License-Identifier: Apache-2.0
+// A peer that lies: whatever it says, nothing outside granted memory is written and nothing of ours
+// breaks.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Design, invariant 2: of each segment at most one copy is ever
-// under way towards user memory. On a placing fabric a repair therefore needs proof that the old
-// copy is dead, and a state of the message not older than the proof.
+// SPDX-License-Identifier: Apache-2.0
+// Design, invariant 2: of each segment at most one copy is ever under way towards user memory. On a
+// placing fabric a repair therefore needs proof that the old copy is dead, and a state of the
+// message not older than the proof.
 #include <gtest/gtest.h>
 
 #include <map>

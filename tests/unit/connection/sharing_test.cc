@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 How flows share a connection: small messages first, deficit
-// round robin between the others, no flow in another's way.
+// SPDX-License-Identifier: Apache-2.0
+// How flows share a connection: small messages first, deficit round robin between the others, no
+// flow in another's way.
 #include <gtest/gtest.h>
 
 #include "tests/unit/connection/pair.h"
