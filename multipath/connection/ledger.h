@@ -10,8 +10,8 @@
 //                           one sent later on any path did and it is overdue (RACK, RFC 8985):
 //                           being wrong costs a duplicate
 //   places, ordered, lossy  something posted later on the same path has arrived, and the copy is
-//                           older than twice the largest recent RTT of that path (a rehash may
-//                           delay it by one); a path that is seen to reorder is ordered no more
+//                           older than three times the largest recent RTT of any path (a rehash
+//                           may delay it); a path that is seen to reorder is ordered no more
 //   places, otherwise       nothing but a kill; a copy missing for four time-outs demands one
 //   places                  both ends have killed the queue pair that carried it (path_kill)
 //

@@ -75,8 +75,10 @@ bool Ledger::condemn(Path& path, uint64_t number, Copy& copy, Time now) {
       return false;
     }
     if (number >= path.largest_arrived || copy.epoch != path.epoch) return false;
-    // A rehash may put a copy behind younger ones, late by up to an RTT on top of its way.
-    const Time due = copy.sent + path.rtt.recent_maximum() * 2;
+    // A rehash may put a copy behind younger ones, late by up to an RTT on top of its way, and the
+    // way may have been longer than this path's few samples tell: all paths' are asked as well.
+    const Duration longest = std::max(path.rtt.recent_maximum(), rtt_.recent_maximum());
+    const Time due = copy.sent + longest * 3;
     if (due > now) {
       const SendMessage* message = copy.probe ? nullptr : find(copy);
       copy.suspect = message && message->state_stamp >= path.arrival_stamp;
