@@ -103,11 +103,6 @@ class World {
   std::array<std::unique_ptr<Pump>, 2> hosts_;
   std::vector<std::unique_ptr<Flow>> flows_;
   std::array<std::vector<std::unique_ptr<Buffer>>, 2> buffers_;
-  struct Owner {
-    Flow* flow;
-    size_t index;
-  };
-  std::vector<RegionId> regions_[2];
   std::vector<std::pair<Buffer*, std::pair<RegionId, MemoryKeys>>> region_of_[2];
   std::string fault_;
   uint64_t bytes_ = 0, messages_ = 0;
