@@ -14,9 +14,7 @@ that a full queue never costs an ARP reply.
 
 With no spines host0 of h1 and host0 of h2 are the two ends of one veth.
 
-Loss happens in the spines (without spines: where a host receives), before the receiving host's GRO
-makes one packet of several, and after the sending host has cut its GSO trains: with `loss` the
-hosts segment in software, so packets get lost and not trains of 44.
+What befalls the network after that is in weather.py.
 """
 import json
 import os
@@ -31,7 +29,6 @@ TOOLS = {"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "ethtool": "etht
 HOSTS = (1, 2)
 MAX_SPINES = 64
 BURST, BUFFER = "128kb", "2mb"
-TABLE = "inet weft_bed"
 COMMAND_TIMEOUT_S = 30
 CANNOT = ("not supported", "not permitted", "denied", "is unknown", "unknown device type",
           "read-only file system")
@@ -93,21 +90,21 @@ class Bed:
             self._set_up_kernel()
             call("ip", "-batch", "-", stdin="\n".join(self._links()) + "\n")
             for h in HOSTS:
-                self._batch("ip", self.host(h), self._host_lines(h))
+                self.batch("ip", self.host(h), self._host_lines(h))
             for k in self.spine_numbers:
-                self._batch("ip", self.spine(k), self._spine_lines(k))
+                self.batch("ip", self.spine(k), self._spine_lines(k))
                 if self.state["rate"] != "none":
-                    self.set_rate(k, self.state["rate"])
+                    self.shape(k, self.state["rate"])
         except BedError as error:
             self.take_down()
             if any(word in str(error).lower() for word in CANNOT):
                 raise CannotRun(str(error)) from error
             raise
 
-    def _batch(self, tool, name, lines):
+    def batch(self, tool, name, lines):
         call(tool, "-n", name, "-batch", "-", stdin="\n".join(lines) + "\n")
 
-    def _sysctl(self, name, *settings):
+    def sysctl(self, name, *settings):
         call("ip", "netns", "exec", name, "sysctl", "-qw", *settings)
 
     def _set_up_kernel(self):
@@ -123,11 +120,11 @@ class Bed:
                 hashing.append("net.ipv6.fib_multipath_hash_policy=1")
             if self.state["seeded"]:  # Linux 6.11; 0 would ask for a random one
                 hashing.append("net.ipv4.fib_multipath_hash_seed=%d" % (2 * self.state["seed"] + h))
-            self._sysctl(self.host(h), *common, *hashing)
+            self.sysctl(self.host(h), *common, *hashing)
         for k in self.spine_numbers:
-            self._sysctl(self.spine(k), *common, *self._forwarding(1))
+            self.sysctl(self.spine(k), *common, *self.forwarding(1))
 
-    def _forwarding(self, on):
+    def forwarding(self, on):
         return ["net.ipv4.ip_forward=%d" % on] + (
             ["net.ipv6.conf.all.forwarding=%d" % on] if self.state["ipv6"] else [])
 
@@ -152,7 +149,7 @@ class Bed:
                 yield link("p%d" % k, self.host(h), self._mac(h, k, 1),
                            "h%d" % h, self.spine(k), self._mac(h, k, 2))
 
-    def _families(self):
+    def families(self):
         """(option of ip, host address, host end of a link, spine end of a link, prefix of a link)"""
         yield ("-4", lambda h: "10.88.%d.1/32" % h, lambda h, k: "10.%d.%d.1" % (88 + h, k),
                lambda h, k: "10.%d.%d.2" % (88 + h, k), 30)
@@ -165,7 +162,7 @@ class Bed:
         lines = ["link set lo up", "link set host0 up"]
         lines += ["link set host0p up"] if self.spines else []
         lines += ["link set p%d up" % k for k in self.spine_numbers]
-        for _, host, near, far, prefix in self._families():
+        for _, host, near, far, prefix in self.families():
             nodad = " nodad" if prefix == 112 else ""
             lines.append("addr add %s dev host0%s" % (host(h), nodad))
             source, target = host(h).split("/")[0], host(other)
@@ -185,7 +182,7 @@ class Bed:
 
     def _spine_lines(self, k):
         lines = ["link set lo up"] + ["link set h%d up" % h for h in HOSTS]
-        for _, host, near, far, prefix in self._families():
+        for _, host, near, far, prefix in self.families():
             nodad = " nodad" if prefix == 112 else ""
             for h in HOSTS:
                 lines += ["addr add %s/%d dev h%d%s" % (far(h, k), prefix, h, nodad),
@@ -212,100 +209,20 @@ class Bed:
         owners.stop_watcher(self.state)
         owners.forget(self.owner)
 
-    # --- what a network does ----------------------------------------------------------------------
+    # --- links, while it stands -------------------------------------------------------------------
 
-    def kill(self, k):
-        """Silently: no interface goes down, no ICMP is sent, packets just end here."""
-        self._sysctl(self.spine(k), *self._forwarding(0))
+    def shape(self, k, rate):
+        """The token buckets at all four ends of spine k's two links; `none` takes them off."""
+        shape = "root" if rate == "none" else "root tbf rate %s burst %s limit %s" % (
+            rate, BURST, self.state["buffer"])
+        verb = "del" if rate == "none" else "replace"
+        for name, ports in [(self.host(h), ["p%d" % k]) for h in HOSTS] + [
+                (self.spine(k), ["h%d" % h for h in HOSTS])]:
+            if rate != "none" or self.shaped(name, ports[0]):
+                self.batch("tc", name, ["qdisc %s dev %s %s" % (verb, port, shape) for port in ports])
 
-    def revive(self, k):
-        self._sysctl(self.spine(k), *self._forwarding(1))
-
-    def set_rate(self, k, rate):
-        shape = "root tbf rate %s burst %s limit %s" % (rate, BURST, self.state.get("buffer", BUFFER))
-        for h in HOSTS:
-            self._batch("tc", self.host(h), ["qdisc replace dev p%d %s" % (k, shape)])
-        self._batch("tc", self.spine(k), ["qdisc replace dev h%d %s" % (h, shape) for h in HOSTS])
-
-    def _nft(self, name, text):
-        return call("ip", "netns", "exec", name, "nft", "-f", "-", stdin=text)
-
-    def _chain(self, name, chain, rules):
-        hook = "forward" if self.spines else "input"
-        self._nft(name, "\n".join([
-            "table %s {" % TABLE, "  counter lost {}", "  counter marked {}",
-            "  chain %s { type filter hook %s priority %d; }" % (chain, hook, 0 if chain == "loss" else 1),
-            "}", "flush chain %s %s" % (TABLE, chain)] +
-            ["add rule %s %s %s" % (TABLE, chain, rule) for rule in rules]) + "\n")
-
-    def loss(self, percent):
-        share = round(percent * 10000)
-        self._cut_trains(True)
-        for name in self._lossy():
-            self._chain(name, "loss", ["meta l4proto udp numgen random mod 1000000 < %d "
-                                       "counter name lost drop" % share] if share else [])
-
-    def mark(self, k, percent):
-        share = round(percent * 10000)
-        self._chain(self.spine(k), "mark", [
-            "%s ecn != not-ect numgen random mod 1000000 < %d %s ecn set ce counter name marked" %
-            (family, share, family) for family in ("ip", "ip6")] if share else [])
-
-    def _lossy(self):
-        return [self.spine(k) for k in self.spine_numbers] or [self.host(h) for h in HOSTS]
-
-    def _cut_trains(self, cut):
-        """Packets one by one through the spines; the receiving host puts them together again."""
-        on, off = ("on", "off")[:2] if not cut else ("off", "on")
-        for h in HOSTS:
-            for port in ["p%d" % k for k in self.spine_numbers] or ["host0"]:
-                call("ip", "netns", "exec", self.host(h), "ethtool", "-K", port,
-                     "tx-udp-segmentation", on, *(["gro", off] if self.spines else []))
-        for k in self.spine_numbers:
-            for h in HOSTS:
-                call("ip", "netns", "exec", self.spine(k), "ethtool", "-K", "h%d" % h, "tso", on,
-                     "tx-udp-segmentation", on)
-
-    def clear(self):
-        for name in self._lossy():
-            self._nft(name, "table %s {}\ndelete table %s\n" % (TABLE, TABLE))
-        self._cut_trains(False)
-
-    # --- what is seen -----------------------------------------------------------------------------
-
-    def counters(self):
-        """Packets the firewall lost and marked, and those (or trains) that found a queue full."""
-        sums = {"lost": 0, "marked": 0, "overflowed": 0}
-        for name in self._lossy():
-            listed = json.loads(call("ip", "netns", "exec", name, "nft", "-j", "list", "counters"))
-            for entry in listed["nftables"]:
-                counter = entry.get("counter")
-                if counter and counter["name"] in sums:
-                    sums[counter["name"]] += counter["packets"]
-        for name in self.namespaces():
-            for qdisc in json.loads(call("tc", "-n", name, "-s", "-j", "qdisc", "show")):
-                if qdisc["kind"] == "tbf":
-                    sums["overflowed"] += qdisc["drops"]
-        return sums
-
-    def path(self, source_port, target_port, source_host=1, ipv6=False):
-        """The spine that UDP with these ports takes; 0 on a bed without spines."""
-        family, host = [(f[0], f[1]) for f in self._families()][1 if ipv6 else 0]
-        to, by = host(3 - source_host).split("/")[0], host(source_host).split("/")[0]
-        said = call("ip", "-n", self.host(source_host), family, "route", "get", to, "from", by,
-                    "ipproto", "udp", "sport", str(source_port), "dport", str(target_port)).split()
-        device = said[said.index("dev") + 1]
-        return int(device[1:]) if device.startswith("p") else 0
-
-    def status(self):
-        yield "owner=%d spines=%d mtu=%d rate=%s seed=%d seeded=%s ipv6=%s" % (
-            self.owner, self.spines, self.state["mtu"], self.state["rate"], self.state["seed"],
-            self.state["seeded"], self.state["ipv6"])
-        for k in self.spine_numbers:
-            forwards = call("ip", "netns", "exec", self.spine(k), "sysctl", "-n",
-                            "net.ipv4.ip_forward").strip() == "1"
-            shaped = [q for q in json.loads(call("tc", "-n", self.spine(k), "-j", "qdisc", "show"))
-                      if q["kind"] == "tbf"]
-            rate = "%gmbit" % (shaped[0]["options"]["rate"] * 8 / 1e6) if shaped else "none"
-            yield "spine=%d alive=%s rate=%s" % (k, "yes" if forwards else "no", rate)
-        yield " ".join("%s=%d" % item for item in self.counters().items())
+    @staticmethod
+    def shaped(name, port=None):
+        """The token buckets of a namespace, or of one of its interfaces, as tc shows them."""
+        return [qdisc for qdisc in json.loads(call("tc", "-n", name, "-s", "-j", "qdisc", "show"))
+                if qdisc["kind"] == "tbf" and port in (None, qdisc["dev"])]
