@@ -17,29 +17,34 @@ BIN_S = 0.010
 CLONE_NEWNET = 0x40000000
 
 
-def open_counters(namespace):
-    """The interface counters of a namespace, as a file that can be read again and again."""
+def inside(namespace, function):
+    """Calls a function in a thread that has entered the namespace; what it opens stays in there."""
     result = []
 
     def enter():
-        libc = ctypes.CDLL(None, use_errno=True)
-        handle = os.open("/run/netns/" + namespace, os.O_RDONLY)
         try:
-            if libc.setns(handle, CLONE_NEWNET) != 0:
-                result.append(OSError(ctypes.get_errno(), "setns " + namespace))
-            else:
-                result.append(os.open("/proc/thread-self/net/dev", os.O_RDONLY))
-        except OSError as error:
+            libc = ctypes.CDLL(None, use_errno=True)
+            handle = os.open("/run/netns/" + namespace, os.O_RDONLY)
+            try:
+                if libc.setns(handle, CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), "setns " + namespace)
+            finally:
+                os.close(handle)
+            result.append(function())
+        except Exception as error:  # raised again where it can be seen
             result.append(error)
-        finally:
-            os.close(handle)
 
     thread = threading.Thread(target=enter)
     thread.start()
     thread.join()
-    if isinstance(result[0], OSError):
+    if isinstance(result[0], Exception):
         raise result[0]
     return result[0]
+
+
+def open_counters(namespace):
+    """The interface counters of a namespace, as a file that can be read again and again."""
+    return inside(namespace, lambda: os.open("/proc/thread-self/net/dev", os.O_RDONLY))
 
 
 def read_counters(file):

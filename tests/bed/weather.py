@@ -24,18 +24,16 @@ def revive(bed, k):
 
 
 def loss(bed, percent):
-    share = round(percent * PARTS / 100)
     _cut_trains(bed, True)
     for name in _firewalls(bed):
         _set_rules(bed, name, "losing", [
-            "meta l4proto udp numgen random mod %d < %d counter name lost drop" % (PARTS, share)])
+            "meta l4proto udp %s counter name lost drop" % _by_chance(percent)])
 
 
 def mark(bed, k, percent):
-    share = round(percent * PARTS / 100)
     _set_rules(bed, bed.spine(k), "marking", [
-        "%s ecn != not-ect numgen random mod %d < %d %s ecn set ce counter name marked" %
-        (family, PARTS, share, family) for family in ("ip", "ip6")])
+        "%s ecn != not-ect %s %s ecn set ce counter name marked" %
+        (family, _by_chance(percent), family) for family in ("ip", "ip6")])
 
 
 def clear(bed):
@@ -85,6 +83,11 @@ def _firewalls(bed):
 
 def _nft(name, lines):
     call("ip", "netns", "exec", name, "nft", "-f", "-", stdin="\n".join(lines) + "\n")
+
+
+def _by_chance(percent):
+    share = round(percent * PARTS / 100)
+    return "numgen random mod %d < %d" % (PARTS, share) if share < PARTS else ""
 
 
 def _set_rules(bed, name, chain, rules):

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""However a bed's owner ends, nothing is left of the bed; and what `spines` answers to wrong words.
+
+  tests/bed/ends_test.py [Ends.test_name ...]
+"""
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+import bedcase  # noqa: E402
+import owner as owners  # noqa: E402
+from bedcase import ADDRESS, PATIENCE_S, PORT, SPINES, spines, udp, wait_until, words_of  # noqa: E402
+
+
+def processes():
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+class Ends(unittest.TestCase):
+    def setUp(self):
+        self.before = processes()
+
+    def left_of(self, owner):
+        left = owners.namespaces_of(owner) + ([owner] if owners.load(owner) else [])
+        for pid in processes() - self.before:
+            with contextlib.suppress(OSError), open("/proc/%d/cmdline" % pid, "rb") as file:
+                words = file.read().split(b"\0")
+                if b"watch" in words and b"%d" % owner in words:
+                    left.append("watcher %d" % pid)
+        return left
+
+    def owner(self):
+        process = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_down_leaves_nothing_and_can_be_said_twice(self):
+        pid = self.owner().pid
+        spines("up", "--owner", pid)
+        self.assertEqual(len(owners.namespaces_of(pid)), 6)
+        spines("down", "--owner", pid)
+        self.assertTrue(wait_until(lambda: not self.left_of(pid)), self.left_of(pid))
+        spines("down", "--owner", pid)
+
+    def test_an_owner_killed_with_9_leaves_nothing_not_even_what_ran_inside(self):
+        owner = self.owner()
+        names = words_of(spines("up", "--owner", owner.pid))
+        inside = subprocess.Popen(["ip", "netns", "exec", names["h1"], "sleep", "1000"])
+        self.assertTrue(wait_until(lambda: str(inside.pid) in subprocess.run(
+            ["ip", "netns", "pids", names["h1"]], capture_output=True, text=True).stdout.split()))
+        owner.kill()
+        owner.wait()
+        self.assertTrue(wait_until(lambda: not self.left_of(owner.pid)), self.left_of(owner.pid))
+        self.assertEqual(inside.wait(PATIENCE_S), -signal.SIGKILL)
+
+    def test_what_a_killed_watcher_could_not_do_the_next_bed_does(self):
+        first, second = self.owner(), self.owner()
+        spines("up", "--owner", first.pid)
+        os.kill(owners.load(first.pid)["watcher"][0], signal.SIGKILL)
+        first.kill()
+        first.wait()
+        self.assertTrue(owners.namespaces_of(first.pid))
+        spines("up", "--owner", second.pid)
+        self.assertFalse(self.left_of(first.pid))
+        spines("down", "--owner", second.pid)
+
+    def test_a_bed_whose_owners_id_was_used_again_is_nobodys(self):
+        first, second = self.owner(), self.owner()
+        spines("up", "--owner", first.pid)
+        state = owners.load(first.pid)
+        os.kill(state["watcher"][0], signal.SIGKILL)
+        owners.save(dict(state, start=state["start"] - 1))
+        spines("up", "--owner", second.pid)
+        self.assertFalse(self.left_of(first.pid))
+        spines("down", "--owner", second.pid)
+
+    def test_two_beds_at_once_do_not_disturb_each_other(self):
+        pids = [self.owner().pid for _ in range(2)]
+        names = [words_of(spines("up", "--owner", pid, "--seed", 1)) for pid in pids]
+        spines("kill", 1, "--owner", pids[0])
+        self.assertIn("spine=1 alive=no", spines("status", "--owner", pids[0]))
+        self.assertIn("spine=1 alive=yes", spines("status", "--owner", pids[1]))
+        spines("down", "--owner", pids[0])
+        with udp(names[1]["h2"], False, ADDRESS[False][2], PORT) as receiver, \
+                udp(names[1]["h1"], False, ADDRESS[False][1], PORT) as sender:
+            sender.sendto(b"x", (ADDRESS[False][2], PORT))
+            self.assertEqual(receiver.recv(10), b"x")
+        spines("down", "--owner", pids[1])
+
+    def test_run_hands_over_names_and_the_exit_code(self):
+        run = subprocess.run([SPINES, "run", "--spines", "2", "--", "sh", "-c",
+                              'echo $WEFT_BED_H1; ip netns exec $WEFT_BED_H2 true && exit 7'],
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(run.returncode, 7, run.stderr)
+        pid = int(run.stdout.split("-")[1])
+        self.assertFalse(self.left_of(pid))
+
+    def test_run_takes_down_on_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run = subprocess.Popen([SPINES, "run", "--", "sh", "-c", "echo up; exec sleep 1000"],
+                                   stdout=subprocess.PIPE)
+            self.assertEqual(run.stdout.readline(), b"up\n")
+            self.assertEqual(len(owners.namespaces_of(run.pid)), 6)
+            run.send_signal(number)
+            self.assertEqual(run.wait(PATIENCE_S), 128 + number)
+            run.stdout.close()
+            self.assertTrue(wait_until(lambda: not self.left_of(run.pid)), self.left_of(run.pid))
+
+    def test_a_shell_owns_what_its_substitution_built(self):
+        script = 'eval "$(%s up)"; echo $$ $h1 $(%s path 1 2); %s down' % ((SPINES,) * 3)
+        said = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+        pid, name, spine = said.stdout.split()
+        self.assertEqual(name, "weft-%s-h1" % pid, said.stderr)
+        self.assertIn(spine, "1234")
+        self.assertTrue(wait_until(lambda: not self.left_of(int(pid))))
+
+    def test_without_root_it_says_that_it_cannot_run_here(self):
+        if not os.access(SPINES, os.X_OK) or subprocess.run(
+                ["test", "-r", SPINES], user=65534, group=65534, extra_groups=[]).returncode != 0:
+            self.skipTest("nobody may not read %s" % SPINES)
+        done = subprocess.run([SPINES, "up"], user=65534, group=65534, extra_groups=[],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (77, ""))
+        self.assertIn("not root", done.stderr)
+
+    def test_wrong_words_are_usage(self):
+        for words in (("up", "--spines", "65"), ("kill", "x"), ("slow", "1", "fast"), ("loss", "101"),
+                      ("sideways",), ("up", "--mtu", "100")):
+            spines(*words, code=2)
+        spines("kill", 1, "--owner", os.getpid(), code=1)
+
+
+if __name__ == "__main__":
+    sys.exit(bedcase.main())
