@@ -3,13 +3,14 @@
 // is woken.
 #include <poll.h>
 
+#include <algorithm>
+
 #include "tests/fabric/contract.h"
 
 namespace weft::contract {
 namespace {
 
 WEFT_CONTRACT_SUITE(Batch);
-WEFT_CONTRACT_SUITE_FOR(Waiting, kinds_that([](const WorldKind& k) { return k.wakes; }));
 
 TEST_P(Batch, WhatIsNotTakenIsNotSent) {
   const Link link = connect();
@@ -37,10 +38,17 @@ TEST_P(Batch, NothingPostedIsNothingTaken) {
   EXPECT_EQ(fabric(0).poll(world_->now(), 100, sink_[0]), 0u);
 }
 
-TEST_P(Batch, PollKeepsToItsBudget) {
+// Budgets as the ends may have them, for what comes alone and for a burst that comes as one.
+class Budget : public Contract {
+ protected:
+  void keeps_to_its_budget(int paths);
+};
+INSTANTIATE_TEST_SUITE_P(Fabric, Budget, ::testing::ValuesIn(kinds()), kind_name);
+
+void Budget::keeps_to_its_budget(int paths) {
   const Link link = connect();
   std::vector<SegmentPost> posts;
-  const int paths = fabric(0).paths(link.id[0]);
+  paths = std::min(paths, fabric(0).paths(link.id[0]));
   for (int i = 0; i < 60; ++i)
     posts.push_back(segment(link, static_cast<PathIndex>(i % paths), 64));
   size_t done = 0;
@@ -61,8 +69,20 @@ TEST_P(Batch, PollKeepsToItsBudget) {
   expect_memory(posts);
 }
 
+TEST_P(Budget, IsKept) { keeps_to_its_budget(kMaxPaths); }
+TEST_P(Budget, IsKeptWithinABurst) { keeps_to_its_budget(1); }
+
 // However little a poll takes, as long as more is there the descriptors say so, and no longer.
-TEST_P(Waiting, ItsDescriptorsWakeWhoWaits) {
+class Waking : public Contract {
+ protected:
+  void wakes_who_waits(int paths);
+};
+INSTANTIATE_TEST_SUITE_P(Fabric, Waking, ::testing::ValuesIn(kinds_that([](const WorldKind& k) {
+                           return k.wakes;
+                         })),
+                         kind_name);
+
+void Waking::wakes_who_waits(int paths) {
   const Link link = connect();
   std::vector<pollfd> wait;
   for (int fd : fabric(1).wait_descriptors()) wait.push_back({fd, POLLIN, 0});
@@ -71,7 +91,8 @@ TEST_P(Waiting, ItsDescriptorsWakeWhoWaits) {
   };
   EXPECT_FALSE(readable(0));
   std::vector<SegmentPost> posts;
-  for (int i = 0; i < 12; ++i) posts.push_back(segment(link, static_cast<PathIndex>(i % 2), 64));
+  for (int i = 0; i < 12; ++i)
+    posts.push_back(segment(link, static_cast<PathIndex>(i % paths), 64));
   size_t done = 0;
   while (done < posts.size()) {  // without a poll in between
     const size_t taken = fabric(0).post(world_->now(), std::span(posts).subspan(done));
@@ -85,6 +106,9 @@ TEST_P(Waiting, ItsDescriptorsWakeWhoWaits) {
   EXPECT_FALSE(readable(0));
   expect_memory(posts);
 }
+
+TEST_P(Waking, ComesForWhatIsAlone) { wakes_who_waits(2); }
+TEST_P(Waking, ComesForTheRestOfABurst) { wakes_who_waits(1); }
 
 }  // namespace
 }  // namespace weft::contract

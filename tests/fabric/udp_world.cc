@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two UDP fabrics on loopback: as on Ethernet, with unequal numbers of sockets, and with the
-// segments that loopback's own MTU allows.
+// Two UDP fabrics on loopback: as on Ethernet, with unequal numbers of sockets, with the segments
+// that loopback's own MTU allows, and with the kernel's trains (GSO, GRO) left out on either side.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -20,8 +20,15 @@ namespace {
 
 class UdpWorld final : public World {
  public:
-  UdpWorld(int sockets_here, int sockets_there, uint32_t mtu)
-      : fabrics_{open(sockets_here, mtu), open(sockets_there, mtu)} {}
+  struct Kind {
+    int sockets_here = 8;
+    int sockets_there = 8;
+    uint32_t mtu = 1500;
+    UdpFeature gso = UdpFeature::kAuto;
+    UdpFeature gro = UdpFeature::kAuto;
+  };
+  explicit UdpWorld(const Kind& kind)
+      : fabrics_{open(kind.sockets_here, kind), open(kind.sockets_there, kind)} {}
 
   Fabric& fabric(int side) override { return *fabrics_[side == 0 ? 0 : 1]; }
   Time now() override {
@@ -55,11 +62,13 @@ class UdpWorld final : public World {
   }
 
  private:
-  std::unique_ptr<Fabric> open(int sockets, uint32_t mtu) {
+  std::unique_ptr<Fabric> open(int sockets, const Kind& kind) {
     UdpConfig config;
     config.address = {127, 0, 0, 1};
     config.sockets = sockets;
-    config.mtu = mtu;
+    config.mtu = kind.mtu;
+    config.gso = kind.gso;
+    config.gro = kind.gro;
     auto fabric = open_udp(config, memory_);
     if (!fabric) throw std::runtime_error(fabric.status().words());
     return std::move(*fabric);
@@ -69,10 +78,19 @@ class UdpWorld final : public World {
   std::unique_ptr<Fabric> fabrics_[2];
 };
 
+std::unique_ptr<World> make(const UdpWorld::Kind& kind) { return std::make_unique<UdpWorld>(kind); }
+
 }  // namespace
 
-std::unique_ptr<World> make_udp(uint64_t) { return std::make_unique<UdpWorld>(8, 8, 1500); }
-std::unique_ptr<World> make_udp_uneven(uint64_t) { return std::make_unique<UdpWorld>(3, 8, 1500); }
-std::unique_ptr<World> make_udp_large(uint64_t) { return std::make_unique<UdpWorld>(4, 4, 65536); }
+std::unique_ptr<World> make_udp(uint64_t) { return make({}); }
+std::unique_ptr<World> make_udp_uneven(uint64_t) { return make({.sockets_here = 3}); }
+std::unique_ptr<World> make_udp_large(uint64_t) {
+  return make({.sockets_here = 4, .sockets_there = 4, .mtu = 65536});
+}
+std::unique_ptr<World> make_udp_no_gso(uint64_t) { return make({.gso = UdpFeature::kOff}); }
+std::unique_ptr<World> make_udp_no_gro(uint64_t) { return make({.gro = UdpFeature::kOff}); }
+std::unique_ptr<World> make_udp_plain(uint64_t) {
+  return make({.gso = UdpFeature::kOff, .gro = UdpFeature::kOff});
+}
 
 }  // namespace weft::contract

@@ -15,12 +15,6 @@ namespace weft::udp {
 
 SendBatch::SendBatch(bool trains) : trains_(trains), headers_{}, control_{} {}
 
-bool SendBatch::kernel_has_trains(int socket) {
-  int size = 0;
-  socklen_t length = sizeof size;
-  return ::getsockopt(socket, IPPROTO_UDP, UDP_SEGMENT, &size, &length) == 0;
-}
-
 bool SendBatch::joins(const Message& last, uint32_t bytes, const sockaddr_in* to) const {
   return trains_ && last.to == to && !last.ended && bytes != 0 && bytes <= last.datagram_bytes &&
          last.datagrams < kTrain && last.bytes + bytes <= kMaxUdpPayload;

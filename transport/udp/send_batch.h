@@ -39,9 +39,6 @@ class SendBatch {
   SendBatch(const SendBatch&) = delete;
   SendBatch& operator=(const SendBatch&) = delete;
 
-  // Whether this kernel knows UDP_SEGMENT at all.
-  static bool kernel_has_trains(int socket);
-
   bool empty() const { return messages_ == 0; }
   // False when the batch is full. `to` is compared by its address: the same object is the same
   // destination. A null `to` is for a connected socket.

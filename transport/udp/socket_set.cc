@@ -3,6 +3,8 @@
 #include "transport/udp/socket_set.h"
 
 #include <linux/sock_diag.h>
+#include <netinet/udp.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -11,8 +13,29 @@
 
 #include "transport/udp/udp_address.h"
 
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
 namespace weft::udp {
 namespace {
+
+constexpr uint32_t kAlarm = UINT32_MAX;  // epoll's word for what is no socket
+
+bool set_option(int socket, int level, int name, int value) {
+  return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
+// What setting a feature came to: whether it is on, or why that is an error.
+Result<bool> settle(UdpFeature wanted, bool there, const char* name, const std::string& what) {
+  if (wanted != UdpFeature::kOn || there) return there;
+  return Status(Code::kUnavailable, std::string(name) +
+                                        " was asked for, and this kernel refuses it to " + what +
+                                        ": " + std::strerror(errno));
+}
 
 Status system_error(const std::string& tried, int error) {
   std::string words = tried + ": " + std::strerror(error);
@@ -45,6 +68,9 @@ Result<SocketSet> SocketSet::open(const UdpConfig& config) {
   set.events_.resize(count);
   set.turns_.resize(count);
   set.queued_.resize(count);
+  if (set.receives_trains_) {
+    if (Status bad = set.add_alarm(); !bad) return bad;
+  }
   return set;
 }
 
@@ -54,14 +80,7 @@ Status SocketSet::add(const UdpConfig& config) {
   FileDescriptor s(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
   if (!s) return system_error("opening " + what, errno);
 
-  // Never fragment: one lost fragment loses all. PROBE and not DO, since DO believes an ICMP "too
-  // big" that anybody can forge, and would then refuse segments for minutes.
-  const int probe = IP_PMTUDISC_PROBE;
-  if (::setsockopt(s.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe) != 0) {
-    return system_error("forbidding fragments on " + what, errno);
-  }
-  set_buffer(s.get(), SO_RCVBUFFORCE, SO_RCVBUF, config.receive_buffer_bytes);
-  set_buffer(s.get(), SO_SNDBUFFORCE, SO_SNDBUF, config.send_buffer_bytes);
+  if (Status bad = set_options(s.get(), config, what); !bad) return bad;
 
   sockaddr_in name{};
   name.sin_family = AF_INET;
@@ -84,10 +103,53 @@ Status SocketSet::add(const UdpConfig& config) {
   return Status();
 }
 
+Status SocketSet::set_options(int socket, const UdpConfig& config, const std::string& what) {
+  // Never fragment: one lost fragment loses all. PROBE and not DO, since DO believes an ICMP "too
+  // big" that anybody can forge, and would then refuse segments for minutes.
+  if (!set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)) {
+    return system_error("forbidding fragments on " + what, errno);
+  }
+  set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, config.receive_buffer_bytes);
+  set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, config.send_buffer_bytes);
+
+  // Every socket is asked, the first one decides: one that differed would be served all the same.
+  // A size of 0 turns nothing on, and is refused where UDP_SEGMENT is not known.
+  const bool gso =
+      config.gso != UdpFeature::kOff && set_option(socket, IPPROTO_UDP, UDP_SEGMENT, 0);
+  const Result<bool> sends = settle(config.gso, gso, "sending in trains (UDP_SEGMENT)", what);
+  if (!sends) return sends.status();
+  const bool gro = config.gro != UdpFeature::kOff && set_option(socket, IPPROTO_UDP, UDP_GRO, 1);
+  const Result<bool> receives = settle(config.gro, gro, "receiving in trains (UDP_GRO)", what);
+  if (!receives) return receives.status();
+  if (sockets_.empty()) sends_trains_ = *sends, receives_trains_ = *receives;
+  return Status();
+}
+
+Status SocketSet::add_alarm() {
+  alarm_.reset(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!alarm_) return system_error("opening an eventfd for UDP", errno);
+  epoll_event event{};
+  event.data.u32 = kAlarm;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.get(), &event) != 0) {
+    return system_error("watching an eventfd for UDP", errno);
+  }
+  return Status();
+}
+
+void SocketSet::keep_awake(bool awake) {
+  if (awake == awake_ || !alarm_) return;
+  epoll_event event{};
+  event.events = awake ? EPOLLIN : 0u;
+  event.data.u32 = kAlarm;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, alarm_.get(), &event) == 0) awake_ = awake;
+}
+
 void SocketSet::find_readable() {
   const int found = ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
   for (int i = 0; i < found; ++i) {
-    const int socket = static_cast<int>(events_[static_cast<size_t>(i)].data.u32);
+    const uint32_t member = events_[static_cast<size_t>(i)].data.u32;
+    if (member == kAlarm) continue;
+    const int socket = static_cast<int>(member);
     if (!queued_[static_cast<size_t>(socket)]) again(socket);
   }
 }

@@ -5,7 +5,8 @@
 // members of one level-triggered epoll descriptor: find_readable() is one syscall, and the
 // descriptor is what a sleeping engine waits on. Readable sockets queue up and take turns: next()
 // takes the front one, and who did not read it dry puts it to the back with again(), so a flooded
-// socket cannot starve the others.
+// socket cannot starve the others. What was read and not yet taken is in no socket: then
+// keep_awake() makes the descriptor readable all the same.
 //
 // Invariant: a socket is in the queue at most once. Ownership: all descriptors. What may fail:
 // open(), in words; find_readable() never (an error reads as "nothing").
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "transport/base/result.h"
@@ -33,12 +35,15 @@ class SocketSet {
   int descriptor(size_t socket) const { return sockets_[socket].get(); }
   int epoll() const { return epoll_.get(); }
   std::span<const uint16_t> ports() const { return ports_; }
+  bool sends_trains() const { return sends_trains_; }        // UDP_SEGMENT
+  bool receives_trains() const { return receives_trains_; }  // UDP_GRO
 
   // Queues every socket that can be read now and is not queued.
   void find_readable();
   // The socket whose turn it is, taken from the queue; -1 when there is none.
   int next();
   void again(int socket);
+  void keep_awake(bool awake);
 
   // Sum over the sockets of what the kernel dropped on arrival.
   uint64_t kernel_drops() const;
@@ -46,8 +51,14 @@ class SocketSet {
 
  private:
   Status add(const UdpConfig& config);
+  Status set_options(int socket, const UdpConfig& config, const std::string& what);
+  Status add_alarm();
 
+  bool sends_trains_ = false;
+  bool receives_trains_ = false;
+  bool awake_ = false;
   FileDescriptor epoll_;
+  FileDescriptor alarm_;  // always readable, watched while keep_awake(true)
   std::vector<FileDescriptor> sockets_;
   std::vector<uint16_t> ports_;
   std::vector<epoll_event> events_;

@@ -4,8 +4,11 @@
 // An endpoint has N sockets, each bound to a port of its own, shared by all its links. Routers and
 // switches choose a way by the four-tuple, so a pair of ports is a path: path i of a link goes from
 // local socket i mod N to remote port i mod M, and a link has max(N, M) paths. The NIC places
-// nothing, repairs nothing and keeps no order, so all offloads are false: the connection does the
-// rest.
+// nothing, repairs nothing and keeps no order, so these offloads are false and the connection does
+// the rest; congestion marks it may show.
+//
+// What the kernel can do in one go it is let do: trains of datagrams are handed over whole on the
+// way out (GSO) and on the way in (GRO), each where the kernel has it.
 //
 // Threading: as the contract in fabric.h says. Ownership: the fabric owns its sockets, its epoll
 // descriptor and its receive arena; the Memory must outlive it. What may fail: opening (an address
@@ -23,6 +26,12 @@
 
 namespace weft {
 
+enum class UdpFeature : uint8_t {
+  kAuto,  // where the kernel has it
+  kOn,    // or opening fails
+  kOff,
+};
+
 struct UdpConfig {
   std::array<uint8_t, 4> address{};  // of this host, network order; one address, not "any"
   int sockets = 32;                  // 1 to kMaxPaths
@@ -32,6 +41,8 @@ struct UdpConfig {
   // Of each socket: kernel memory that is used only under a backlog. 0: the system's default.
   uint32_t receive_buffer_bytes = 2u << 20;
   uint32_t send_buffer_bytes = 1u << 20;
+  UdpFeature gso = UdpFeature::kAuto;  // sending in trains
+  UdpFeature gro = UdpFeature::kAuto;  // receiving in trains
 };
 
 // IPv4 and UDP headers.
@@ -56,14 +67,16 @@ struct UdpCounters {
   uint64_t received = 0;
   uint64_t received_bytes = 0;
   uint64_t receive_calls = 0;
-  uint64_t trains = 0;       // GSO sends; their datagrams count in `sent` one by one
-  uint64_t refused = 0;      // times that the kernel had no room, so that a post took a prefix
-  uint64_t too_big = 0;      // refused for their size: taken, and lost
-  uint64_t send_errors = 0;  // refused for another reason, twice: taken, and lost
-  uint64_t misposted = 0;    // on no link or path, or longer than a segment: taken, and lost
-  uint64_t truncated = 0;    // arrived longer than any datagram of ours can be; dropped
+  uint64_t trains = 0;           // GSO sends; their datagrams count in `sent` one by one
+  uint64_t received_trains = 0;  // likewise GRO's
+  uint64_t refused = 0;          // times that the kernel had no room, so that a post took a prefix
+  uint64_t too_big = 0;          // refused for their size: taken, and lost
+  uint64_t send_errors = 0;      // refused for another reason, twice: taken, and lost
+  uint64_t misposted = 0;        // on no link or path, or longer than a segment: taken, and lost
+  uint64_t truncated = 0;        // arrived longer than any datagram of ours can be; dropped
   uint64_t receive_errors = 0;
-  uint64_t kernel_drops = 0;          // dropped by the kernel on arrival, mostly for want of buffer
+  // dropped by the kernel on arrival, mostly for want of buffer; a train counts once
+  uint64_t kernel_drops = 0;
   uint32_t receive_buffer_bytes = 0;  // what the kernel granted a socket, as it counts
 };
 

@@ -16,8 +16,9 @@ UdpFabric::UdpFabric(const UdpConfig& config, SocketSet sockets, Memory& memory)
       memory_(memory),
       sockets_(std::move(sockets)),
       wait_{sockets_.epoll()},
-      send_batch_(SendBatch::kernel_has_trains(sockets_.descriptor(0))),
-      receive_batch_(std::min(config.mtu - kUdpOverhead, kMaxUdpPayload)) {}
+      send_batch_(sockets_.sends_trains()),
+      receive_batch_(std::min(config.mtu - kUdpOverhead, kMaxUdpPayload),
+                     sockets_.receives_trains()) {}
 
 // Links.
 
@@ -149,19 +150,23 @@ size_t UdpFabric::post_control(Time, std::span<const ControlPost> batch) { retur
 // Receiving.
 
 size_t UdpFabric::poll(Time, size_t budget, FabricSink& sink) {
-  sockets_.find_readable();
-  size_t delivered = 0;
-  size_t left = budget;
-  while (left > 0) {
+  ReceiveBatch& batch = receive_batch_;
+  size_t delivered = batch.deliver(sink, memory_, budget);  // what the last poll had no budget for
+  if (delivered < budget) sockets_.find_readable();
+  while (delivered + batch.waiting() < budget) {
+    const size_t wanted = budget - delivered - batch.waiting();
+    // Half a train would have to be kept for later, which costs more than to stop here.
+    if (wanted < batch.usual_train() && wanted < budget) break;
     const int socket = sockets_.next();
     if (socket < 0) break;
-    const ReceiveBatch::Read read = receive_batch_.read(
-        sockets_.descriptor(static_cast<size_t>(socket)), std::min(left, kTurn), counters_);
-    left -= read.taken;
+    const ReceiveBatch::Read read =
+        batch.read(sockets_.descriptor(static_cast<size_t>(socket)), wanted, kTurn, counters_);
     if (!read.drained) sockets_.again(socket);
-    if (receive_batch_.room() == 0) delivered += receive_batch_.deliver(sink, memory_);
+    if (batch.full()) delivered += batch.deliver(sink, memory_, budget - delivered);
   }
-  return delivered + receive_batch_.deliver(sink, memory_);
+  delivered += batch.deliver(sink, memory_, budget - delivered);
+  sockets_.keep_awake(batch.waiting() != 0);
+  return delivered;
 }
 
 UdpCounters UdpFabric::counters() const {

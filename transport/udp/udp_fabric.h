@@ -3,9 +3,10 @@
 //
 // Sending: a batch is cut into runs of posts that leave by the same socket; each run is one
 // sendmmsg. Posts come grouped in bursts by path, so runs are long. Receiving: sockets with
-// something to read take turns until the budget is used. A datagram names its connection itself;
-// the fabric does not look into it and does not care which link it belongs to, so what comes after
-// close_link goes to the sink like any other, and the sink answers "nowhere".
+// something to read take turns until the budget is used; a train may bring more than that, and the
+// rest is what the next poll begins with. A datagram names its connection itself; the fabric does
+// not look into it and does not care which link it belongs to, so what comes after close_link goes
+// to the sink like any other, and the sink answers "nowhere".
 //
 // Invariant: a post on a link or path that does not exist is taken and lost, never stuck: a batch
 // always makes progress unless the kernel has no room. Threading and ownership: see udp.h.
@@ -60,8 +61,8 @@ class UdpFabric final : public Fabric {
   // closed link finds nothing for a million reuses.
   static constexpr size_t kMaxLinks = 1u << 12;
   static constexpr uint32_t kGenerations = 1u << 20;
-  static constexpr size_t kTurn =
-      16;  // datagrams that a socket may deliver before the next one's turn
+  // messages, datagrams or trains, that a socket may deliver before the next one's turn
+  static constexpr size_t kTurn = 16;
 
   struct Link {
     uint32_t pool_index = 0;

@@ -118,7 +118,7 @@ TEST(UdpOpen, ClosesWhatItOpened) {
     HostMemory memory;
     const auto fabric = open_udp(loopback(), memory);
     ASSERT_TRUE(fabric);
-    EXPECT_EQ(open_descriptors(), before + 5);  // four sockets and the epoll descriptor
+    EXPECT_EQ(open_descriptors(), before + 6);  // four sockets, the epoll descriptor, an eventfd
   }
   EXPECT_EQ(open_descriptors(), before);
 }

@@ -55,7 +55,7 @@ TEST(SendBatch, SendsHeaderAndPayloadAsOneDatagram) {
 
 TEST(SendBatch, EqualSizesLeaveAsATrainAndArriveOneByOne) {
   Pair net;
-  if (!SendBatch::kernel_has_trains(net.sender.get()))
+  if (!testing::kernel_sends_trains(net.sender.get()))
     GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
   Load load;
   SendBatch batch(true);
@@ -71,7 +71,7 @@ TEST(SendBatch, EqualSizesLeaveAsATrainAndArriveOneByOne) {
 
 TEST(SendBatch, TrainsEndWhereTheKernelsLimitsAre) {
   Pair net;
-  if (!SendBatch::kernel_has_trains(net.sender.get()))
+  if (!testing::kernel_sends_trains(net.sender.get()))
     GTEST_SKIP() << "this kernel has no UDP_SEGMENT";
   Load load;
   SendBatch many(true);

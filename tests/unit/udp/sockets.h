@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include <cstddef>
@@ -32,6 +33,13 @@ inline FileDescriptor udp_socket(sockaddr_in* name) {
   }
   return s;
 }
+
+inline bool set_udp_option(int socket, int option, int value) {
+  return ::setsockopt(socket, IPPROTO_UDP, option, &value, sizeof value) == 0;
+}
+// A train of 0 turns nothing on, and is refused where trains are not known.
+inline bool kernel_sends_trains(int socket) { return set_udp_option(socket, UDP_SEGMENT, 0); }
+inline bool receive_trains(int socket) { return set_udp_option(socket, UDP_GRO, 1); }
 
 inline void send_to(int socket, const Bytes& bytes, const sockaddr_in& to) {
   const ssize_t sent = ::sendto(socket, bytes.data(), bytes.size(), 0,

@@ -28,10 +28,11 @@ class CountingSink : public FabricSink {
 };
 
 struct End {
-  explicit End(HostMemory& memory, int sockets) {
+  End(HostMemory& memory, int sockets, UdpFeature gro) {
     UdpConfig config;
     config.address = {127, 0, 0, 1};
     config.sockets = sockets;
+    config.gro = gro;
     fabric = std::move(*open_udp(config, memory));
     link = *fabric->create_link(&address);
   }
@@ -42,7 +43,8 @@ struct End {
 
 class UdpFabricTest : public ::testing::Test {
  protected:
-  UdpFabricTest() : a(memory, 3), b(memory, 5) {
+  explicit UdpFabricTest(UdpFeature gro = UdpFeature::kAuto)
+      : a(memory, 3, gro), b(memory, 5, gro) {
     EXPECT_TRUE(a.fabric->connect_link(a.link, b.address));
     EXPECT_TRUE(b.fabric->connect_link(b.link, a.address));
   }
@@ -59,7 +61,25 @@ class UdpFabricTest : public ::testing::Test {
   CountingSink sink;
 };
 
-TEST_F(UdpFabricTest, AFloodOnOneSocketStarvesNoOther) {
+// Where each datagram is a message of its own, so that they can be counted.
+class UdpFabricOneByOneTest : public UdpFabricTest {
+ protected:
+  UdpFabricOneByOneTest() : UdpFabricTest(UdpFeature::kOff) {}
+};
+
+TEST_F(UdpFabricTest, TrainsOnOneSocketStarveNoOther) {
+  const std::vector<SegmentPost> burst(64, segment(0, 1));
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(a.fabric->post({}, burst), burst.size());
+  const SegmentPost other = segment(1, 2);
+  ASSERT_EQ(a.fabric->post({}, {&other, 1}), 1u);
+  for (int polls = 0; polls < 30 && sink.seen[2] == 0; ++polls) {
+    ASSERT_GT(b.fabric->poll({}, 64, sink), 0u);
+  }
+  EXPECT_EQ(sink.seen[2], 1u);
+  EXPECT_LT(sink.seen[1], 40u * 64);
+}
+
+TEST_F(UdpFabricOneByOneTest, AFloodOnOneSocketStarvesNoOther) {
   const std::vector<SegmentPost> flood(150, segment(0, 1));
   ASSERT_EQ(a.fabric->post({}, flood), flood.size());
   const SegmentPost other = segment(1, 2);
@@ -176,7 +196,7 @@ TEST_F(UdpFabricTest, DeviceMemoryIsRefusedInWords) {
   EXPECT_EQ(keys.status().code(), Code::kUnavailable);
 }
 
-TEST_F(UdpFabricTest, CountsWhatTheKernelDropped) {
+TEST_F(UdpFabricOneByOneTest, CountsWhatTheKernelDropped) {
   const std::vector<SegmentPost> burst(64, segment(0, 1));
   uint64_t sent = 0;
   // Nobody reads: at some point the receive buffer is full.
