@@ -39,6 +39,13 @@ TEST(Usage, IsRefusedWithWordsThatHelp) {
   expect_refused({"stream", "--bytes", "1M", "--frob", "--plugin", tcp}, kUsage, "frob");
   expect_refused({"stream", "--bytes", "1M", "--seconds", "90", "--plugin", tcp}, kUsage,
                  "--timeout");
+  expect_refused({"latency", "--plugin", tcp}, kUsage, "--bytes");
+  expect_refused({"latency", "--bytes", "0", "--plugin", tcp}, kUsage, "above 0");
+  expect_refused({"latency", "--bytes", "65M", "--plugin", tcp}, kUsage, "at most 67108864");
+  expect_refused({"latency", "--bytes", "8", "--iterations", "0", "--plugin", tcp}, kUsage,
+                 "--iterations");
+  expect_refused({"latency", "--bytes", "8", "--seconds", "90", "--plugin", tcp}, kUsage,
+                 "--timeout");
   expect_refused({"allreduce", "--bytes", "6", "--plugin", tcp}, kUsage, "multiple of 4");
   expect_refused({"allreduce", "--bytes", "1M", "--ranks", "1", "--plugin", tcp}, kUsage, "ranks");
   expect_refused({"replay", trace, "--rules", "relaxed", "--plugin", tcp}, kUsage,
@@ -61,12 +68,13 @@ TEST(Usage, APluginThatIsNoneIsSaidToBeNone) {
 }
 
 TEST(Usage, HelpExplainsAndHasExamples) {
-  for (const char* mode : {"replay", "allreduce", "stream"}) {
+  for (const char* mode : {"replay", "allreduce", "stream", "latency"}) {
     EXPECT_EQ(run_tool({mode, "--help"}).exit_code, 0);
   }
   const ToolRun run = run_tool({"--help"});
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_NE(run.output.find("Examples:"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("weft_ncclnet latency --bytes 8"), std::string::npos) << run.output;
   EXPECT_NE(run.output.find("77 cannot run here"), std::string::npos) << run.output;
 }
 

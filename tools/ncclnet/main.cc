@@ -12,6 +12,7 @@
 
 #include "tools/common/numbers.h"
 #include "tools/ncclnet/allreduce.h"
+#include "tools/ncclnet/latency.h"
 #include "tools/ncclnet/launcher.h"
 #include "tools/ncclnet/rank.h"
 #include "tools/ncclnet/stream.h"
@@ -74,6 +75,7 @@ int parent_main(int argc, char** argv) {
     case Mode::kReplay: why = plan_replay(*options, trace, plan); break;
     case Mode::kAllreduce: plan_allreduce(*options, plan); break;
     case Mode::kStream: plan_stream(*options, plan); break;
+    case Mode::kLatency: plan_latency(*options, plan); break;
   }
   if (!why.empty()) {
     fmt::print("FAIL {}\n", why);

@@ -17,7 +17,10 @@ namespace weft::ncclnet {
 namespace {
 
 constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxLatencyBytes = uint64_t{1} << 26;
 constexpr uint64_t kMaxAllreduceBytes = uint64_t{1} << 34;
+
+constexpr uint32_t kDefaultRoundTrips = 10000;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -25,6 +28,7 @@ constexpr const char* kExamples =
     "  weft_ncclnet allreduce --ranks 4 --bytes 64K,1M,32M --iterations 20\n"
     "  weft_ncclnet stream --bytes 1M --seconds 5 --plugin build/plugin/libnccl-net-weft.so\n"
     "  weft_ncclnet stream --bytes 1M --seconds 5 --ranks-in left,right --json result.json\n"
+    "  weft_ncclnet latency --bytes 8 --iterations 100000\n"
     "\n"
     "Exit codes: 0 good, 1 data wrong, 2 usage, 3 timed out, 4 the plugin or a peer failed,\n"
     "77 cannot run here. The last line is PASS <what> key=value ... or FAIL <why>.";
@@ -44,6 +48,8 @@ std::string default_plugin() {
 struct Words {  // as typed; turned into Options after the checks
   std::vector<std::string> bytes;
   std::string slot = "1M";
+  uint32_t round_trips = 0;  // of latency, as seconds: 0 when not said
+  double latency_seconds = 0;
 };
 
 void add_common(CLI::App& app, Options& o) {
@@ -119,6 +125,24 @@ int usage(const CLI::App& app, const std::string& why) {
   return tools::kUsage;
 }
 
+CLI::App* add_latency(CLI::App& app, Words& words) {
+  CLI::App* latency =
+      app.add_subcommand("latency", "Two ranks, ping-pong: the one-way time, every byte checked");
+  latency->add_option("--bytes", words.bytes, "Size of a message (8, 64K, 1M ... work)")
+      ->required()
+      ->type_name("B")
+      ->expected(1);
+  latency
+      ->add_option("--iterations", words.round_trips,
+                   "Round trips to time (default: 10000, with --seconds as many as there is time)")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1000000000u));
+  latency->add_option("--seconds", words.latency_seconds, "Stop after S seconds at the latest")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 86400.0));
+  return latency;
+}
+
 void add_modes(CLI::App& app, Options& o, Words& words) {
   CLI::App* replay =
       app.add_subcommand("replay", "Replay a recorded run of NCCL, every byte checked");
@@ -167,7 +191,8 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
         ->capture_default_str()
         ->check(CLI::Range(1, 32));
   }
-  for (CLI::App* mode : {replay, ring, stream}) add_common(*mode, o);
+  CLI::App* latency = add_latency(app, words);
+  for (CLI::App* mode : {replay, ring, stream, latency}) add_common(*mode, o);
 }
 
 }  // namespace
@@ -177,6 +202,7 @@ std::string Options::mode_name() const {
     case Mode::kReplay: return "replay";
     case Mode::kAllreduce: return "allreduce";
     case Mode::kStream: return "stream";
+    case Mode::kLatency: return "latency";
   }
   return "?";
 }
@@ -207,11 +233,18 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
   } else if (chosen->get_name() == "allreduce") {
     o.mode = Mode::kAllreduce;
     why = check_bytes(o, words, kMaxAllreduceBytes, 4);
+  } else if (chosen->get_name() == "latency") {
+    o.mode = Mode::kLatency;
+    o.seconds = words.latency_seconds;
+    const bool either = words.round_trips != 0 || o.seconds > 0;
+    o.iterations = either ? words.round_trips : kDefaultRoundTrips;
+    why = check_bytes(o, words, kMaxLatencyBytes, 1);
   } else {
     o.mode = Mode::kStream;
     why = check_bytes(o, words, kMaxMessageBytes, 1);
   }
-  if (why.empty() && o.mode == Mode::kStream && o.seconds >= o.timeout_s) {
+  const bool timed = o.mode == Mode::kStream || o.mode == Mode::kLatency;
+  if (why.empty() && timed && o.seconds >= o.timeout_s) {
     why = fmt::format("--seconds {:g} does not fit into --timeout {:g}", o.seconds, o.timeout_s);
   }
   if (why.empty()) why = check_common(o);

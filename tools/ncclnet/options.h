@@ -9,7 +9,7 @@
 
 namespace weft::ncclnet {
 
-enum class Mode { kReplay, kAllreduce, kStream };
+enum class Mode { kReplay, kAllreduce, kStream, kLatency };
 
 struct Options {
   Mode mode = Mode::kReplay;
@@ -27,7 +27,8 @@ struct Options {
   std::string directory;
   std::string rules = "strict";
 
-  // allreduce and stream
+  // allreduce, stream and latency. Of latency, iterations and seconds are 0 where there is no such
+  // limit.
   uint32_t ranks = 2;
   std::vector<uint64_t> bytes;
   uint32_t iterations = 20;

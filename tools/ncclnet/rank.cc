@@ -13,6 +13,7 @@
 
 #include "tools/common/fd.h"
 #include "tools/ncclnet/allreduce.h"
+#include "tools/ncclnet/latency.h"
 #include "tools/ncclnet/replay.h"
 #include "tools/ncclnet/stream.h"
 
@@ -158,6 +159,7 @@ int run_rank(const Options& options, uint32_t index, uint32_t count) {
     case Mode::kReplay: run_replay(rank); break;
     case Mode::kAllreduce: run_allreduce(rank); break;
     case Mode::kStream: run_stream(rank); break;
+    case Mode::kLatency: run_latency(rank); break;
   }
   return rank.finish();
 }
