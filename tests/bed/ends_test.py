@@ -95,7 +95,7 @@ class Ends(unittest.TestCase):
 
     def test_run_hands_over_names_and_the_exit_code(self):
         run = subprocess.run([SPINES, "run", "--spines", "2", "--", "sh", "-c",
-                              'echo $WEFT_BED_H1; ip netns exec $WEFT_BED_H2 true && exit 7'],
+                              'echo $BED_H1; ip netns exec $BED_H2 true && exit 7'],
                              capture_output=True, text=True, timeout=60)
         self.assertEqual(run.returncode, 7, run.stderr)
         pid = int(run.stdout.split("-")[1])

@@ -25,6 +25,8 @@ import sampler  # noqa: E402
 
 SPINES = os.path.join(HERE, "spines")
 TOP = os.path.dirname(os.path.dirname(HERE))
+# Taken out: it is no setting of the library, which would warn of it.
+DEFAULT_TOOL = os.environ.pop("WEFT_NCCLNET", None) or os.path.join(TOP, "build", "tools", "weft_ncclnet")
 LINK_MBPS = 200
 # A packet of 11 whole lines of 128 bytes is 1514 on the wire: 744 Mbit/s over four links.
 PAYLOAD = 1408 / 1514
@@ -72,7 +74,7 @@ class Job:
             command += ["--plugin", run.options.plugin]
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=dict(os.environ, WEFT_IFNAME="host0", **env))
+            env={**os.environ, "WEFT_IFNAME": "host0", **env})
 
     def result(self):
         try:
@@ -86,6 +88,9 @@ class Job:
         with open(self._json.name, encoding="utf-8") as file:
             figures = json.load(file)
         return Result(self._process.returncode, lines[-1], figures)
+
+    def running(self):
+        return self._process.poll() is None
 
     def end(self):
         if self._process.poll() is None:
@@ -176,8 +181,7 @@ def parse(description, cases):
     parser.add_argument("--seed", type=int, help="run this hash seed alone")
     parser.add_argument("--seconds", type=float, default=2.5, help="of a stream (%(default)s)")
     parser.add_argument("--tries", type=int, default=1, help="times until a case passes (%(default)s)")
-    parser.add_argument("--tool", default=os.environ.get("WEFT_NCCLNET") or
-                        os.path.join(TOP, "build", "tools", "weft_ncclnet"))
+    parser.add_argument("--tool", default=DEFAULT_TOOL)
     parser.add_argument("--plugin", help="default: the tool's own")
     options = parser.parse_args()
     known = {case.name for case in cases}
