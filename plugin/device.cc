@@ -43,6 +43,15 @@ int speed_of(const Interface& interface, const Config& config) {
   return interface.speed_mbps > 0 ? static_cast<int>(interface.speed_mbps) : kUnknownSpeedMbps;
 }
 
+UdpFeature feature_of(Switch setting) {
+  switch (setting) {
+    case Switch::kOn: return UdpFeature::kOn;
+    case Switch::kOff: return UdpFeature::kOff;
+    case Switch::kAuto: break;
+  }
+  return UdpFeature::kAuto;
+}
+
 // Where the kernel has the NIC, for NCCL's topology; empty for what is no device.
 std::string device_folder(const std::string& name) {
   const std::string link = "/sys/class/net/" + name + "/device";
@@ -94,6 +103,8 @@ Status Device::open(int index, const Config& config) {
   udp.speed_mbps = config.link_gbps() > 0 ? static_cast<uint32_t>(properties_.speed_mbps)
                                           : interface_.speed_mbps;
   udp.segment_bytes_override = config.segment_bytes();
+  udp.gso = feature_of(config.udp_gso());
+  udp.gro = feature_of(config.udp_gro());
   Result<std::unique_ptr<Fabric>> fabric = open_udp(udp, memory_);
   if (!fabric.ok()) {
     return {fabric.status().code(), phrase("{}: {}", name_.data(), fabric.status().words())};

@@ -42,6 +42,10 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings = {{
      "KiB that a connection may have under way at once"},
     {Setting::kSegment, "WEFT_SEGMENT", Kind::kWhole, "0", 0, 65280, 128, "",
      "bytes of payload in a packet; 0: the most that the interface's MTU takes"},
+    {Setting::kUdpGso, "WEFT_UDP_GSO", Kind::kChoice, "auto", kNone, kNone, 1, "auto|on|off",
+     "UDP: packets handed to the kernel in trains; auto: where it can"},
+    {Setting::kUdpGro, "WEFT_UDP_GRO", Kind::kChoice, "auto", kNone, kNone, 1, "auto|on|off",
+     "UDP: packets taken from the kernel in trains; auto: where it can"},
 }};
 
 constexpr bool table_is_in_order() {
@@ -67,6 +71,10 @@ constexpr const char* choices_of(Setting s) {
 }
 static_assert(position(choices_of(Setting::kFabric), "udp") ==
               static_cast<std::size_t>(FabricChoice::kUdp));
+static_assert(position(choices_of(Setting::kUdpGso), "off") ==
+              static_cast<std::size_t>(Switch::kOff));
+static_assert(position(choices_of(Setting::kUdpGro), "off") ==
+              static_cast<std::size_t>(Switch::kOff));
 static_assert(position(choices_of(Setting::kProgress), "thread") ==
               static_cast<std::size_t>(ProgressMode::kThread));
 static_assert(position(choices_of(Setting::kLog), "trace") ==

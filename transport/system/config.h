@@ -42,8 +42,10 @@ enum class Setting : uint8_t {
   kStats,
   kWindow,
   kSegment,
+  kUdpGso,
+  kUdpGro,
 };
-inline constexpr std::size_t kSettingCount = 12;
+inline constexpr std::size_t kSettingCount = 14;
 
 enum class Kind : uint8_t { kText, kWhole, kDecimal, kChoice };
 
@@ -66,6 +68,7 @@ std::span<const SettingInfo, kSettingCount> all_settings();
 enum class Origin : uint8_t { kDefault, kSystemFile, kUserFile, kEnvironment };
 
 enum class FabricChoice : uint8_t { kAuto, kUdp };
+enum class Switch : uint8_t { kAuto, kOn, kOff };
 enum class ProgressMode : uint8_t { kAuto, kCaller, kThread };
 
 class Config {
@@ -82,6 +85,8 @@ class Config {
   const std::string& stats_path() const { return text(Setting::kStats); }  // empty: none
   uint64_t window_bytes() const { return static_cast<uint64_t>(whole(Setting::kWindow)) * 1024; }
   uint32_t segment_bytes() const { return static_cast<uint32_t>(whole(Setting::kSegment)); }
+  Switch udp_gso() const { return static_cast<Switch>(choice(Setting::kUdpGso)); }
+  Switch udp_gro() const { return static_cast<Switch>(choice(Setting::kUdpGro)); }
 
   // As a user would write it.
   const std::string& text(Setting setting) const { return value(setting).text; }

@@ -24,6 +24,8 @@ namespace weft::udp {
 namespace {
 
 constexpr uint32_t kAlarm = UINT32_MAX;  // epoll's word for what is no socket
+// "A router may mark this instead of dropping it": ECT(0), in the low bits of what was once TOS.
+constexpr int kEcnCapable = 2;
 
 bool set_option(int socket, int level, int name, int value) {
   return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
@@ -121,7 +123,11 @@ Status SocketSet::set_options(int socket, const UdpConfig& config, const std::st
   const bool gro = config.gro != UdpFeature::kOff && set_option(socket, IPPROTO_UDP, UDP_GRO, 1);
   const Result<bool> receives = settle(config.gro, gro, "receiving in trains (UDP_GRO)", what);
   if (!receives) return receives.status();
-  if (sockets_.empty()) sends_trains_ = *sends, receives_trains_ = *receives;
+  // Both or neither: who cannot see marks must not ask for them.
+  const bool ecn = config.ecn && set_option(socket, IPPROTO_IP, IP_RECVTOS, 1) &&
+                   set_option(socket, IPPROTO_IP, IP_TOS, kEcnCapable);
+  if (sockets_.empty()) sends_trains_ = *sends, receives_trains_ = *receives, sees_marks_ = true;
+  sees_marks_ = sees_marks_ && ecn;
   return Status();
 }
 

@@ -37,6 +37,8 @@ class SocketSet {
   std::span<const uint16_t> ports() const { return ports_; }
   bool sends_trains() const { return sends_trains_; }        // UDP_SEGMENT
   bool receives_trains() const { return receives_trains_; }  // UDP_GRO
+  // What leaves is ECN-capable, and what arrives says whether it was marked.
+  bool sees_marks() const { return sees_marks_; }
 
   // Queues every socket that can be read now and is not queued.
   void find_readable();
@@ -56,6 +58,7 @@ class SocketSet {
 
   bool sends_trains_ = false;
   bool receives_trains_ = false;
+  bool sees_marks_ = false;
   bool awake_ = false;
   FileDescriptor epoll_;
   FileDescriptor alarm_;  // always readable, watched while keep_awake(true)

@@ -43,6 +43,7 @@ struct UdpConfig {
   uint32_t send_buffer_bytes = 1u << 20;
   UdpFeature gso = UdpFeature::kAuto;  // sending in trains
   UdpFeature gro = UdpFeature::kAuto;  // receiving in trains
+  bool ecn = true;  // let routers mark instead of dropping, where that can be seen
 };
 
 // IPv4 and UDP headers.

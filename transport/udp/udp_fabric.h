@@ -32,7 +32,7 @@ class UdpFabric final : public Fabric {
   UdpFabric(const UdpConfig& config, SocketSet sockets, Memory& memory);
 
   const char* name() const override { return "udp"; }
-  Offloads offloads() const override { return Offloads{}; }
+  Offloads offloads() const override { return {.ecn = sockets_.sees_marks()}; }
   uint32_t max_segment_bytes() const override { return segment_bytes_; }
   int max_paths() const override { return kMaxPaths; }
   uint32_t speed_mbps() const override { return speed_mbps_; }

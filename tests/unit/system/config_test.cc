@@ -55,6 +55,8 @@ TEST_F(ConfigTest, NothingSetGivesTheDefaults) {
   EXPECT_EQ(config->stats_path(), "");
   EXPECT_EQ(config->window_bytes(), 2048u * 1024u);
   EXPECT_EQ(config->segment_bytes(), 0u);
+  EXPECT_EQ(config->udp_gso(), Switch::kAuto);
+  EXPECT_EQ(config->udp_gro(), Switch::kAuto);
   EXPECT_TRUE(config->warnings().empty());
   EXPECT_EQ(config->origin(Setting::kPaths), Origin::kDefault);
 }
@@ -63,7 +65,8 @@ TEST_F(ConfigTest, EveryValueIsRead) {
   const Result<Config> config = from_environment(
       {"WEFT_FABRIC=udp", "WEFT_IFNAME==lo", "WEFT_PATHS=256", "WEFT_SELECTOR=oblivious",
        "WEFT_CC=fixed", "WEFT_PROGRESS=thread", "WEFT_PEER_TIMEOUT_MS=100", "WEFT_LINK_GBPS=0.2",
-       "WEFT_LOG=trace", "WEFT_STATS=/tmp/x", "WEFT_WINDOW_KB=64", "WEFT_SEGMENT=1408"});
+       "WEFT_LOG=trace", "WEFT_STATS=/tmp/x", "WEFT_WINDOW_KB=64", "WEFT_SEGMENT=1408",
+       "WEFT_UDP_GSO=on", "WEFT_UDP_GRO=off"});
   ASSERT_TRUE(config.ok()) << config.status().words();
   EXPECT_EQ(config->fabric(), FabricChoice::kUdp);
   EXPECT_EQ(config->ifname(), "=lo");
@@ -75,6 +78,8 @@ TEST_F(ConfigTest, EveryValueIsRead) {
   EXPECT_EQ(config->stats_path(), "/tmp/x");
   EXPECT_EQ(config->window_bytes(), 65536u);
   EXPECT_EQ(config->segment_bytes(), 1408u);
+  EXPECT_EQ(config->udp_gso(), Switch::kOn);
+  EXPECT_EQ(config->udp_gro(), Switch::kOff);
 }
 
 TEST_F(ConfigTest, EnvironmentBeatsUserFileBeatsSystemFile) {

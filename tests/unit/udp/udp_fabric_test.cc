@@ -18,8 +18,12 @@ using udp::testing::Bytes;
 class CountingSink : public FabricSink {
  public:
   std::map<uint8_t, size_t> seen;
+  size_t marked = 0;
   void receive(std::span<Datagram> batch) override {
-    for (const Datagram& d : batch) ++seen[d.size ? static_cast<uint8_t>(d.bytes[0]) : 0];
+    for (const Datagram& d : batch) {
+      ++seen[d.size ? static_cast<uint8_t>(d.bytes[0]) : 0];
+      marked += d.congestion_marked;
+    }
   }
   void arrived(std::span<const Datagram>) override {}
   void landed(std::span<const Landing>) override { ADD_FAILURE(); }
@@ -188,6 +192,78 @@ TEST_F(UdpFabricTest, ALoopbackPeerOfAnotherHostIsRefusedInWords) {
   const Status status = a.fabric->connect_link(link, elsewhere);
   EXPECT_EQ(status.code(), Code::kRemote);
   EXPECT_NE(status.words().find("loopback"), std::string::npos);
+}
+
+// The bits of ECN in what a socket gets; -1: it was not told.
+int ecn_of_next(int socket) {
+  std::byte room[2048];
+  alignas(cmsghdr) std::byte aside[64];
+  iovec piece{room, sizeof room};
+  msghdr h{};
+  h.msg_iov = &piece;
+  h.msg_iovlen = 1;
+  h.msg_control = aside;
+  h.msg_controllen = sizeof aside;
+  if (::recvmsg(socket, &h, MSG_DONTWAIT) < 0) return -1;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
+    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) return *CMSG_DATA(c) & 3;
+  }
+  return -1;
+}
+
+TEST_F(UdpFabricTest, SaysThatItsDatagramsMayBeMarked) {
+  if (!a.fabric->offloads().ecn) GTEST_SKIP() << "this kernel shows no marks";
+  PlainPeer peer(a, 1);
+  const int one = 1;
+  ASSERT_EQ(::setsockopt(peer.ports[0].get(), IPPROTO_IP, IP_RECVTOS, &one, sizeof one), 0);
+  std::vector<SegmentPost> posts(4, segment(0, 1));
+  for (SegmentPost& p : posts) p.link = peer.link;
+  ASSERT_EQ(a.fabric->post({}, posts), posts.size());
+  for (size_t i = 0; i < posts.size(); ++i) EXPECT_EQ(ecn_of_next(peer.ports[0].get()), 2);
+}
+
+TEST_F(UdpFabricTest, ShowsWhichDatagramsWereMarked) {
+  if (!a.fabric->offloads().ecn) GTEST_SKIP() << "this kernel shows no marks";
+  sockaddr_in from, to{};
+  const FileDescriptor router = udp::testing::udp_socket(&from);
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(udp::decode_address(b.address)->ports[0]);
+  // 1 is ECT(1), 2 ECT(0), 3 a mark; the other six bits are not about congestion.
+  for (int tos : {3, 0, 2, 1, 0xff, 0xfc}) {
+    ASSERT_EQ(::setsockopt(router.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos), 0);
+    udp::testing::send_to(router.get(), Bytes(100, std::byte{1}), to);
+  }
+  EXPECT_EQ(b.fabric->poll({}, 100, sink), 6u);
+  EXPECT_EQ(sink.marked, 2u);
+}
+
+TEST_F(UdpFabricTest, AMarkedTrainIsMarkedThroughout) {
+  sockaddr_in from, to{};
+  const FileDescriptor router = udp::testing::udp_socket(&from);
+  if (!a.fabric->offloads().ecn || !udp::testing::set_udp_option(router.get(), UDP_SEGMENT, 100)) {
+    GTEST_SKIP() << "this kernel shows no marks or sends no trains";
+  }
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(udp::decode_address(b.address)->ports[0]);
+  for (int tos : {3, 2}) {
+    ASSERT_EQ(::setsockopt(router.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos), 0);
+    udp::testing::send_to(router.get(), Bytes(950, std::byte{1}), to);
+  }
+  EXPECT_EQ(b.fabric->poll({}, 100, sink), 20u);
+  EXPECT_EQ(sink.marked, 10u);
+}
+
+TEST(UdpEcn, IsNotAskedForWhereItIsNotWanted) {
+  HostMemory memory;
+  UdpConfig config;
+  config.address = {127, 0, 0, 1};
+  config.sockets = 2;
+  config.ecn = false;
+  const auto fabric = open_udp(config, memory);
+  ASSERT_TRUE(fabric) << fabric.status().words();
+  EXPECT_FALSE((*fabric)->offloads().ecn);
 }
 
 TEST_F(UdpFabricTest, DeviceMemoryIsRefusedInWords) {
