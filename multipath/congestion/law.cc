@@ -3,10 +3,12 @@
 #include "multipath/congestion/law.h"
 
 #include "multipath/congestion/fixed.h"
+#include "multipath/congestion/nscc.h"
 
 namespace weft {
 
-std::unique_ptr<Law> make_law(std::string_view name, const LawConfig& config) {
+std::unique_ptr<Law> make_law(std::string_view name, const LawConfig& config, const Pipe& pipe) {
+  if (name == "nscc") return std::make_unique<NsccLaw>(config, pipe);
   if (name == "fixed") return std::make_unique<FixedLaw>(config);
   return nullptr;
 }

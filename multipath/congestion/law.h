@@ -2,23 +2,25 @@
 // How much a connection may have in flight. One law a file, one object a connection, chosen by
 // name.
 //
-// Pure: time comes with the calls. All quantities are payload bytes.
+// Pure: time comes with the calls. All quantities are payload bytes. What is known of the network
+// is in the Pipe, which the law reads and the connection feeds.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "multipath/congestion/pipe.h"
 #include "transport/base/units.h"
 
 namespace weft {
 
 struct AckSample {
   Time now;
-  uint64_t bytes = 0;   // newly acked
-  Duration rtt{};       // 0 when this ack gave no sample
-  Duration base_rtt{};  // the smallest seen; 0 when unknown
-  bool marked = false;  // congestion experienced
+  uint64_t bytes = 0;      // newly acked
+  Duration rtt{};          // 0: this ack tells none
+  Duration queue_delay{};  // of that RTT
+  bool marked = false;     // congestion experienced: ECN, or a queue past the mark delay
 };
 
 class Law {
@@ -32,11 +34,11 @@ class Law {
 };
 
 struct LawConfig {
-  uint64_t window_bytes = 2u << 20;  // first and, for `fixed`, only window
+  uint64_t window_bytes = 2u << 20;  // the most; of `fixed`, the only window
   uint32_t segment_bytes = 1408;
 };
 
-// Null when no law has that name.
-std::unique_ptr<Law> make_law(std::string_view name, const LawConfig& config);
+// Null when no law has that name. `pipe` must outlive the law.
+std::unique_ptr<Law> make_law(std::string_view name, const LawConfig& config, const Pipe& pipe);
 
 }  // namespace weft

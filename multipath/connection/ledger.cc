@@ -13,17 +13,29 @@ constexpr uint32_t kLeastBytes = 64;
 // What is seen of reordering between paths fades with so many late arrivals.
 constexpr int64_t kReorderMemory = 1024;
 
+// A window is so many bursts, if segments allow: fewer, and paths take turns too coarsely.
+constexpr uint64_t kBurstsInWindow = 32;
+
+constexpr int kFreezeFloors = 5;
+
+// The floor of time-outs is some noises long: so much of a deviation may be noise, at most.
+constexpr int kFloorNoises = 8;
+
 }  // namespace
 
 Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
     : config_(config),
       messages_(messages),
       paths_(static_cast<size_t>(std::clamp(config.paths, 1, kMaxPaths))),
-      selector_(make_selector(config.selector, static_cast<int>(paths_.size()), config.seed)),
-      law_(make_law(config.law, {config.window_bytes, config.segment_bytes})) {
-  if (!selector_)
-    selector_ = make_selector("oblivious", static_cast<int>(paths_.size()), config.seed);
-  if (!law_) law_ = make_law("fixed", {config.window_bytes, config.segment_bytes});
+      pipe_({config.port_bytes_per_second, config.noise_floor,
+             config.timer_floor / kFloorNoises, config.timer_floor}) {
+  const SelectorConfig choice{static_cast<int>(paths_.size()), config.seed,
+                              config.timer_floor * kFreezeFloors};
+  const LawConfig control{config.window_bytes, config.segment_bytes};
+  selector_ = make_selector(config.selector, choice);
+  if (!selector_) selector_ = make_selector("oblivious", choice);
+  law_ = make_law(config.law, control, pipe_);
+  if (!law_) law_ = make_law("fixed", control, pipe_);
   for (size_t i = 0; i < paths_.size(); ++i) {
     paths_[i].index = static_cast<PathIndex>(i);
     usable_.set(paths_[i].index, true);
@@ -31,9 +43,17 @@ Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
   kills_wanted_.reserve(paths_.size());
 }
 
-Path* Ledger::choose_path() {
+uint32_t Ledger::burst_bytes() const {
+  const uint64_t part = law_->window() / kBurstsInWindow;
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(part, std::min(config_.segment_bytes, config_.burst_bytes),
+                           config_.burst_bytes));
+}
+
+Path* Ledger::choose_path(Time now) {
   if (!usable_.any()) return nullptr;
-  Path& path = paths_[selector_->next(usable_)];
+  const auto bursts = static_cast<uint32_t>(in_flight_ / burst_bytes());
+  Path& path = paths_[selector_->next({usable_, now, bursts})];
   return path.usable() ? &path : nullptr;
 }
 
@@ -126,7 +146,17 @@ void Ledger::settle(Path&, Copy& copy) {
   }
 }
 
-void Ledger::arrive(Path& path, uint64_t number, const Report& report) {
+// A sample that may hold waiting of the peer's own is no evidence of a queue.
+Ledger::Sample Ledger::take_sample(Path& path, const Report& report, Duration rtt) {
+  rtt = std::max(rtt, Duration{1});
+  path.rtt.add(rtt, report.upper_bound);
+  rtt_.add(rtt, report.upper_bound);
+  pipe_.on_sample(report.now, rtt, report.upper_bound);
+  if (report.upper_bound && rtt > path.rtt.smoothed()) return {};
+  return {rtt, 0, pipe_.queue_delay(rtt) > pipe_.mark_delay()};
+}
+
+void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& sample) {
   Copy& copy = path.copies.at(number);
   if (copy.suspect) path.ordered = false;
   if (number > path.largest_arrived) {
@@ -144,13 +174,18 @@ void Ledger::arrive(Path& path, uint64_t number, const Report& report) {
     path.probe_arrived = std::max(path.probe_arrived, number);
   } else {
     if (SendMessage* message = find(copy)) message->mark_acked(copy.segment);
-    law_->on_ack({report.now, copy.bytes, path.rtt.latest(), rtt_.minimum(), false});
-    selector_->on_ack(path.index, false);
+    const bool marked = sample.marks > 0 || sample.queued;
+    sample.marks -= sample.marks > 0;
+    pipe_.on_delivered(report.now, copy.bytes);
+    law_->on_ack(
+        {report.now, copy.bytes, sample.rtt, pipe_.queue_delay(sample.rtt), marked});
+    selector_->on_ack(path.index, static_cast<double>(copy.bytes) / burst_bytes(), marked);
   }
   settle(path, copy);
   if (copy.epoch != path.epoch) return;  // says nothing about the queue pair of today
   path.timeouts = 0;
   path.revivals_tried = 0;
+  if (path.dead) selector_->on_alive(path.index, true);
   path.dead = false;
 }
 
@@ -164,23 +199,27 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
     if (!path.copies.holds(number) || !path.copies.at(number).probe ||
         path.copies.at(number).settled)
       return;
-    path.rtt.add(report.now - path.copies.at(number).sent - nanoseconds(ack.hold_ns),
-                 report.upper_bound);
-    arrive(path, number, report);
+    Sample sample = take_sample(
+        path, report, report.now - path.copies.at(number).sent - nanoseconds(ack.hold_ns));
+    arrive(path, number, report, sample);
   } else {
     if (ack.largest >= path.copies.next()) return;
+    Sample sample;
     if (path.copies.holds(ack.largest) && !path.copies.at(ack.largest).settled) {
-      const Duration sample =
-          report.now - path.copies.at(ack.largest).sent - nanoseconds(ack.hold_ns);
-      path.rtt.add(sample, report.upper_bound);
-      rtt_.add(sample, report.upper_bound);
+      sample = take_sample(
+          path, report, report.now - path.copies.at(ack.largest).sent - nanoseconds(ack.hold_ns));
+    }
+    // Counts only grow; an old report tells nothing new.
+    if (static_cast<int32_t>(ack.marks - path.marks) > 0) {
+      sample.marks = ack.marks - path.marks;
+      path.marks = ack.marks;
     }
     const uint64_t first = ack.largest + 1 - 64ull * ack.words;
     const uint64_t from = std::max(path.copies.oldest(), first);
     for (uint64_t number = from; number <= ack.largest; ++number) {
       const uint64_t k = number - first;
       if (ack.bits[k / 64] >> (k % 64) & 1 && !path.copies.at(number).settled)
-        arrive(path, number, report);
+        arrive(path, number, report, sample);
     }
   }
   path.copies.trim();
@@ -199,11 +238,11 @@ void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t la
       if (copy.settled || copy.probe) continue;
       SendMessage* owner = find(copy);
       if (owner && !owner->acked.test(copy.segment)) continue;
+      Sample sample;
       if (owner && owner == message && copy.segment == latest && !copy.repair) {
-        path.rtt.add(report.now - copy.sent - hold, report.upper_bound);
-        rtt_.add(report.now - copy.sent - hold, report.upper_bound);
+        sample = take_sample(path, report, report.now - copy.sent - hold);
       }
-      arrive(path, n, report);
+      arrive(path, n, report, sample);
       moved = true;
     }
     if (!moved) continue;

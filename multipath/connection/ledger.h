@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "multipath/congestion/law.h"
+#include "multipath/congestion/pipe.h"
 #include "multipath/connection/send_message.h"
 #include "multipath/connection/types.h"
 #include "multipath/path/path.h"
@@ -49,8 +50,10 @@ class Ledger {
 
   // --- Sending.
   bool has_room() const { return in_flight_ < law_->window(); }
-  // A usable path, or null when there is none.
-  Path* choose_path();
+  // How much goes on one path at once: a part of the window, so that many are in flight.
+  uint32_t burst_bytes() const;
+  // The path of the next burst, or null when none can take it.
+  Path* choose_path(Time now);
   // Enters a copy; the returned number also names it to the fabric. Precondition: path.usable().
   uint64_t post(Path& path, SendMessage& message, uint32_t segment, bool repair, Time now);
   uint64_t post_probe(Path& path, Time now);
@@ -88,6 +91,8 @@ class Ledger {
   bool kill_wanted(PathIndex* path);  // a dead path on a placing fabric, once
 
   Duration smoothed_rtt() const;
+  const Pipe& pipe() const { return pipe_; }
+  uint64_t window() const { return law_->window(); }
   uint64_t in_flight() const { return in_flight_; }
   uint64_t lost() const { return lost_; }
   uint64_t retransmitted() const { return retransmitted_; }
@@ -98,7 +103,14 @@ class Ledger {
   }
   void enter(Path& path, Copy& copy, Time now);
   void settle(Path& path, Copy& copy);
-  void arrive(Path& path, uint64_t number, const Report& report);
+  // How an answer found the network; decided once for all that one ack acks.
+  struct Sample {
+    Duration rtt{};       // 0: none
+    uint32_t marks = 0;   // of the packets it acks, how many met congestion (ECN)
+    bool queued = false;  // its RTT says that it met a queue
+  };
+  Sample take_sample(Path& path, const Report& report, Duration rtt);
+  void arrive(Path& path, uint64_t number, const Report& report, Sample& sample);
   bool condemn(Path& path, uint64_t number, Copy& copy, Time now);
   void demand_kill_if_stuck(Path& path, const Copy& copy, Time now);
   bool overdue(const Path& path, uint64_t number, const Copy& copy, Time now);
@@ -114,6 +126,7 @@ class Ledger {
   const ConnectionConfig& config_;
   SendMessagePool& messages_;
   std::vector<Path> paths_;
+  Pipe pipe_;
   std::unique_ptr<Selector> selector_;
   std::unique_ptr<Law> law_;
   PathMask usable_;

@@ -19,7 +19,7 @@ constexpr int kStuckTimeouts = 4;
 Duration Ledger::timeout(const Path& path) const {
   const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
   const Duration base =
-      rtt.known() ? rtt.smoothed() + rtt.variation() * 4 : config_.initial_rtt * 3;
+      rtt.known() ? rtt.likely() : config_.initial_rtt * 3;
   const Duration whole = std::max(base + config_.max_hold, config_.timer_floor);
   return whole * (int64_t{1} << std::min(path.timeouts, kMostBackoff));
 }
@@ -36,14 +36,16 @@ bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time n
   Time due;
   if (number + kReorderPackets <= path.largest_arrived || number < path.probe_arrived) {
     // A path that jitters is not one that loses, and an ack may have been held.
-    due = copy.sent + rtt.smoothed() + rtt.variation() * 4 + config_.max_hold;
+    due = copy.sent + rtt.likely() + config_.max_hold;
   } else if (copy.sent < newest_arrived_sent_) {
     // RFC 8985 starts at a quarter of an RTT and widens when it was wrong; so do we, from what
     // arrives late but in time to tell. Twice that, or it could never grow past itself.
     const Duration least = std::max(rtt.smoothed() / 4, config_.timer_floor / 4);
     const Duration most = std::max(rtt.smoothed() * 4, config_.timer_floor * 8);
     const Duration window = std::clamp(reorder_ * 2, least, most);
-    due = copy.sent + std::max(newest_arrived_rtt_, rtt.smoothed()) + window;
+    // The path's own samples may be few and old: what all paths show counts as well.
+    const Duration usual = std::max(rtt.likely(), rtt_.likely());
+    due = copy.sent + std::max(newest_arrived_rtt_, usual) + window;
   } else {
     return false;
   }
@@ -168,9 +170,10 @@ void Ledger::time_out(Path& path, Time now, Time last_heard) {
   // A silent peer says nothing about a path; only one that is heard elsewhere does.
   if (last_heard > oldest->sent || path.timeouts == 0) ++path.timeouts;
   law_->on_timeout(now);
-  selector_->on_timeout(path.index);
+  selector_->on_timeout(path.index, now);
   if (path.timeouts >= kDeadAfterTimeouts) {
     path.dead = true;
+    selector_->on_alive(path.index, false);
     path.revivals_tried = 0;
     if (config_.offloads.places) kills_wanted_.push_back(path.index);
   }
@@ -221,6 +224,7 @@ void Ledger::bury_epoch(Path& path, uint64_t stamp, Time now) {
   ++path.epoch;
   path.killing = false;
   path.dead = true;  // until a probe comes through on the new epoch
+  selector_->on_alive(path.index, false);
   path.timeouts = 0;
   path.revivals_tried = 0;
   set_deadline(path, now);

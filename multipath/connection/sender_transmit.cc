@@ -35,7 +35,7 @@ void Sender::transmit(Time now, Outbox& out) {
   while (out.segments < Outbox::kSegments && ledger_.has_room()) {
     SendMessage* m = next_message();
     if (!m) return;
-    Path* path = ledger_.choose_path();
+    Path* path = ledger_.choose_path(now);
     if (!path) return;
     send_burst(*m, *path, now, out);
   }
@@ -44,7 +44,8 @@ void Sender::transmit(Time now, Outbox& out) {
 // Posts segments of one message on one path, then decides whether its flow keeps the turn.
 bool Sender::send_burst(SendMessage& m, Path& path, Time now, Outbox& out) {
   uint64_t sent = 0;
-  while (m.sendable() && sent < config_.burst_bytes && out.segments < Outbox::kSegments &&
+  const uint32_t burst = ledger_.burst_bytes();
+  while (m.sendable() && sent < burst && out.segments < Outbox::kSegments &&
          ledger_.has_room() && path.usable()) {
     bool repair = false;
     const uint32_t segment = m.take(&repair);
@@ -60,7 +61,7 @@ bool Sender::send_burst(SendMessage& m, Path& path, Time now, Outbox& out) {
     f.deficit = 0;
     static_cast<TurnHook&>(f).unlink();
   } else if (f.deficit <= 0) {
-    f.deficit += config_.burst_bytes;
+    f.deficit += burst;
     turns_.push_back(f);
   }
   return sent > 0;

@@ -38,10 +38,12 @@ struct ConnectionConfig {
   uint8_t rail = 0;
   uint32_t segment_bytes = 1408;       // of what we send; a multiple of 128
   uint32_t peer_segment_bytes = 1408;  // of what the peer sends
-  uint32_t burst_bytes = 64 << 10;     // posted together on one path
-  uint64_t window_bytes = 2 << 20;
-  std::string_view law = "fixed";
-  std::string_view selector = "oblivious";
+  uint32_t burst_bytes = 64 << 10;     // posted together on one path, at most
+  uint64_t window_bytes = 2 << 20;     // in flight, at most
+  std::string_view law = "nscc";
+  std::string_view selector = "reps";
+  double port_bytes_per_second = 0;        // what the port claims; 0: nothing
+  Duration noise_floor = microseconds(10);  // of RTT samples: less is not told from noise here
   Duration timer_floor = milliseconds(2);  // no time-out is shorter: this fabric's scheduling noise
   Duration max_hold = microseconds(100);   // an ack is late by no more
   Duration initial_rtt = milliseconds(1);  // until there is a sample

@@ -143,6 +143,7 @@ Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
   config.window_bytes = options_.window_bytes;
   config.law = options_.law;
   config.selector = options_.selector;
+  config.port_bytes_per_second = fabric_.speed_mbps() * (1e6 / 8);
   config.timer_floor = options_.timer_floor;
   config.peer_timeout = options_.peer_timeout;
   config.seed = random_.next();

@@ -25,7 +25,7 @@ class EndpointImpl final : public Endpoint, private Chores {
   EndpointImpl(EndpointOptions options, std::unique_ptr<Fabric> fabric)
       : options_(std::move(options)),
         fabric_(std::move(fabric)),
-        engine_(*fabric_),
+        engine_(*fabric_, monotonic_now),
         progress_(engine_, fabric_->wait_descriptors()),
         peers_(options_, *fabric_, progress_, out_of_band_) {}
 
@@ -204,10 +204,10 @@ Status EndpointImpl::test(Request* request, bool* done, uint64_t* sizes, int* pa
 }
 
 Status check(const EndpointOptions& options, const Fabric& fabric) {
-  if (!make_selector(options.selector, 1, 0)) {
+  if (!make_selector(options.selector, {})) {
     return {Code::kInvalidArgument, "no path selector is called \"" + options.selector + "\""};
   }
-  if (!make_law(options.law, LawConfig{})) {
+  if (!make_law(options.law, {}, Pipe({}))) {
     return {Code::kInvalidArgument, "no congestion control is called \"" + options.law + "\""};
   }
   if (options.peer_timeout <= Duration{0} || options.timer_floor <= Duration{0} ||

@@ -55,8 +55,8 @@ struct EndpointOptions {
   std::array<uint8_t, 4> address{127, 0, 0, 1};  // IPv4 on which peers find us (TCP, any free port)
   ProgressMode progress = ProgressMode::kAuto;
   int max_paths = 0;  // of a connection; 0: all that the fabric offers
-  std::string selector = "oblivious";
-  std::string law = "fixed";
+  std::string selector = "reps";
+  std::string law = "nscc";
   uint64_t window_bytes = 2 << 20;
   uint32_t burst_bytes = 64 << 10;
   Duration timer_floor = milliseconds(2);

@@ -16,7 +16,8 @@ constexpr Duration kRetry = microseconds(50);  // before a fabric that is full i
 
 }  // namespace
 
-Engine::Engine(Fabric& fabric) : fabric_(fabric), outbox_(std::make_unique<Outbox>()) {
+Engine::Engine(Fabric& fabric, Clock clock)
+    : fabric_(fabric), clock_(clock), outbox_(std::make_unique<Outbox>()) {
   decoded_.resize(kPollBudget);
 }
 
@@ -42,6 +43,10 @@ bool Engine::progress(Time now) {
 Time Engine::poll_timeout() const {
   if (!active_.empty()) return blocked_ ? now_ + kRetry : now_;
   return earlier(next_deadline_, forgive_at_);
+}
+
+void Engine::look_at_clock() {
+  if (clock_) now_ = std::max(now_, clock_());
 }
 
 void Engine::drain_commands() {

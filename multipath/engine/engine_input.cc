@@ -57,6 +57,7 @@ void Engine::decode(Datagram& datagram, Decoded* out) {
 }
 
 void Engine::receive(std::span<Datagram> batch) {
+  look_at_clock();
   if (decoded_.size() < batch.size()) decoded_.resize(batch.size());
   for (size_t i = 0; i < batch.size(); ++i) {
     batch[i].destination = nullptr;
@@ -88,6 +89,7 @@ void Engine::arrived(std::span<const Datagram> batch) {
 }
 
 void Engine::landed(std::span<const Landing> batch) {
+  look_at_clock();
   for (const Landing& l : batch) {
     Member* member = find_link(l.link);
     if (!member) continue;

@@ -13,11 +13,12 @@ namespace weft {
 
 class ObliviousSelector final : public Selector {
  public:
-  ObliviousSelector(int paths, uint64_t seed);
+  explicit ObliviousSelector(const SelectorConfig& config);
   std::string_view name() const override { return "oblivious"; }
-  PathIndex next(const PathMask& usable) override;
-  void on_ack(PathIndex, bool) override {}
-  void on_timeout(PathIndex) override {}
+  PathIndex next(const Turn& turn) override;
+  void on_ack(PathIndex, double, bool) override {}
+  void on_timeout(PathIndex, Time) override {}
+  void on_alive(PathIndex, bool) override {}
 
  private:
   const uint32_t paths_;

@@ -19,6 +19,8 @@ class RttEstimator {
   Duration variation() const { return variation_; }
   Duration minimum() const { return minimum_; }
   Duration latest() const { return latest_; }
+  // Longer than nearly all round trips (RFC 6298's bound).
+  Duration likely() const { return smoothed_ + variation_ * 4; }
   // The largest sample seen lately; decays by 1/64 with each sample.
   Duration recent_maximum() const { return maximum_; }
 

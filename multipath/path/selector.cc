@@ -3,11 +3,15 @@
 #include "multipath/path/selector.h"
 
 #include "multipath/path/oblivious.h"
+#include "multipath/path/reps.h"
+#include "multipath/path/single.h"
 
 namespace weft {
 
-std::unique_ptr<Selector> make_selector(std::string_view name, int paths, uint64_t seed) {
-  if (name == "oblivious") return std::make_unique<ObliviousSelector>(paths, seed);
+std::unique_ptr<Selector> make_selector(std::string_view name, const SelectorConfig& config) {
+  if (name == "reps") return std::make_unique<RepsSelector>(config);
+  if (name == "oblivious") return std::make_unique<ObliviousSelector>(config);
+  if (name == "single") return std::make_unique<SingleSelector>(config);
   return nullptr;
 }
 

@@ -2,8 +2,8 @@
 // How a burst finds its path. One selector a file, one object a connection, chosen by name at run
 // time.
 //
-// Pure: randomness comes with the seed it was made from, facts with the calls. next() is on the
-// data path and allocates nothing.
+// Pure: randomness comes with the seed it was made from, time and facts with the calls. next() is
+// on the data path and allocates nothing.
 #pragma once
 
 #include <array>
@@ -29,17 +29,35 @@ class PathMask {
   std::array<uint64_t, kMaxPaths / 64> words_{};
 };
 
+// What a selector may look at when a burst is to go.
+struct Turn {
+  const PathMask& usable;  // any() holds
+  Time now;
+  uint32_t bursts = 0;  // in flight
+};
+
 class Selector {
  public:
   virtual ~Selector() = default;
   virtual std::string_view name() const = 0;
-  // A path among those whose bit is set; precondition: usable.any().
-  virtual PathIndex next(const PathMask& usable) = 0;
-  virtual void on_ack(PathIndex path, bool marked) = 0;
-  virtual void on_timeout(PathIndex path) = 0;
+  // The path of the next burst, one that is usable; or one that is not at the moment (its ring is
+  // full), and then the burst waits for it.
+  virtual PathIndex next(const Turn& turn) = 0;
+  // `bursts` (a fraction, mostly) came back on this path; `marked`: it met a queue.
+  virtual void on_ack(PathIndex path, double bursts, bool marked) = 0;
+  // Copies on this path are overdue.
+  virtual void on_timeout(PathIndex path, Time now) = 0;
+  // The path was declared dead, or came back.
+  virtual void on_alive(PathIndex path, bool alive) = 0;
 };
 
-// Null when no selector has that name. `paths` in 1..kMaxPaths.
-std::unique_ptr<Selector> make_selector(std::string_view name, int paths, uint64_t seed);
+struct SelectorConfig {
+  int paths = 1;  // 1..kMaxPaths
+  uint64_t seed = 0;
+  Duration freeze = milliseconds(10);  // how long a time-out makes a selector wary
+};
+
+// Null when no selector has that name.
+std::unique_ptr<Selector> make_selector(std::string_view name, const SelectorConfig& config);
 
 }  // namespace weft

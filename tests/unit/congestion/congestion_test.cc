@@ -8,7 +8,8 @@ namespace weft {
 namespace {
 
 TEST(Fixed, TheWindowNeverMoves) {
-  auto law = make_law("fixed", {1 << 20, 1408});
+  const Pipe pipe({});
+  auto law = make_law("fixed", {1 << 20, 1408}, pipe);
   ASSERT_NE(law, nullptr);
   EXPECT_EQ(law->window(), 1u << 20);
   law->on_ack({Time{1}, 1408, microseconds(10), microseconds(9), true});
@@ -18,10 +19,10 @@ TEST(Fixed, TheWindowNeverMoves) {
 }
 
 TEST(Fixed, TheWindowHoldsAtLeastOneSegment) {
-  EXPECT_EQ(make_law("fixed", {10, 4096})->window(), 4096u);
+  EXPECT_EQ(make_law("fixed", {10, 4096}, Pipe({}))->window(), 4096u);
 }
 
-TEST(Laws, AnUnknownNameIsNoLaw) { EXPECT_EQ(make_law("nonsense", {}), nullptr); }
+TEST(Laws, AnUnknownNameIsNoLaw) { EXPECT_EQ(make_law("nonsense", {}, Pipe({})), nullptr); }
 
 }  // namespace
 }  // namespace weft

@@ -21,37 +21,38 @@ PathMask all_of(int paths) {
 
 TEST(Oblivious, VisitsEveryPathOnceALap) {
   for (int paths : {1, 2, 3, 8, 31, 32, 33, 100, 256}) {
-    auto selector = make_selector("oblivious", paths, 7);
+    auto selector = make_selector("oblivious", {paths, 7});
     ASSERT_NE(selector, nullptr);
     const PathMask usable = all_of(paths);
     for (int lap = 0; lap < 5; ++lap) {
       std::set<PathIndex> seen;
-      for (int i = 0; i < paths; ++i) seen.insert(selector->next(usable));
+      for (int i = 0; i < paths; ++i) seen.insert(selector->next({usable, Time{}, 0}));
       EXPECT_EQ(seen.size(), static_cast<size_t>(paths)) << paths << " paths, lap " << lap;
     }
   }
 }
 
 TEST(Oblivious, NeverNamesAPathThatIsNotUsable) {
-  auto selector = make_selector("oblivious", 32, 3);
+  auto selector = make_selector("oblivious", {32, 3});
   PathMask usable;
   usable.set(5, true);
   usable.set(31, true);
   for (int i = 0; i < 1000; ++i) {
-    const PathIndex p = selector->next(usable);
+    const PathIndex p = selector->next({usable, Time{}, 0});
     EXPECT_TRUE(p == 5 || p == 31) << p;
   }
 }
 
 TEST(Oblivious, TwoConnectionsDoNotMarchInStep) {
-  auto a = make_selector("oblivious", 32, 1);
-  auto b = make_selector("oblivious", 32, 2);
+  auto a = make_selector("oblivious", {32, 1});
+  auto b = make_selector("oblivious", {32, 2});
+  const PathMask everything = all_of(32);
   int equal = 0;
-  for (int i = 0; i < 320; ++i) equal += a->next(all_of(32)) == b->next(all_of(32));
+  for (int i = 0; i < 320; ++i) equal += a->next({everything, Time{}, 0}) == b->next({everything, Time{}, 0});
   EXPECT_LT(equal, 160);
 }
 
-TEST(Selectors, AnUnknownNameIsNoSelector) { EXPECT_EQ(make_selector("nonsense", 4, 1), nullptr); }
+TEST(Selectors, AnUnknownNameIsNoSelector) { EXPECT_EQ(make_selector("nonsense", {4, 1}), nullptr); }
 
 TEST(Rtt, ConvergesOnWhatItSees) {
   RttEstimator rtt;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ack through the four cases, and the cut when nothing else helps.
+#include "multipath/congestion/nscc.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+// In parts of the capacity, from the specification's constants over its reference capacity of
+// 150,000 bytes and its MTU of 4,160.
+constexpr double kMtu = 4160.0 / 150000.0;
+constexpr double kProportional = 4 * kMtu;  // per RTT, when the queue is empty
+constexpr double kFair = 5 * kMtu;          // no mark, q >= T
+constexpr double kEta = 0.15 * kMtu;        // per RTT, always
+constexpr double kFirstWindow = 64 << 10;  // until there is an RTT
+constexpr double kShrink = 0.8;
+constexpr double kLeastCut = 0.5;
+constexpr double kGain = 0.0125;  // of the average, for an ack of one reference MTU
+constexpr int kAdaptDivisor = 8;
+constexpr int kAdaptDelays = 4;
+
+}  // namespace
+
+NsccLaw::NsccLaw(const LawConfig& config, const Pipe& pipe)
+    : pipe_(pipe),
+      least_(2.0 * config.segment_bytes),
+      most_(std::max<double>(static_cast<double>(config.window_bytes), least_)),
+      window_(std::clamp(kFirstWindow, least_, most_)) {}
+
+void NsccLaw::clamp() { window_ = std::clamp(window_, least_, most_); }
+
+void NsccLaw::on_ack(const AckSample& sample) {
+  if (!started_ && pipe_.known()) {
+    started_ = true;
+    window_ = 1.5 * static_cast<double>(pipe_.capacity());
+    clamp();
+    adapt_at_ = growth_at_ = sample.now;
+  }
+  achieved_ += sample.bytes;
+  if (ignore_ > 0) {
+    ignore_ -= std::min(ignore_, sample.bytes);
+    return;
+  }
+  const Duration target = pipe_.target_delay();
+  if (sample.rtt.ns > 0) {
+    quick_adapt(sample.now, sample.queue_delay, target);
+    react(sample, target.seconds());
+  }
+  apply_growth(sample.now);
+}
+
+void NsccLaw::react(const AckSample& sample, double target) {
+  const auto capacity = static_cast<double>(pipe_.capacity());
+  const auto acked = static_cast<double>(sample.bytes);
+  const double q = sample.queue_delay.seconds();
+  average_ += std::min(1.0, kGain * acked / (kMtu * capacity)) * (q - average_);
+  since_growth_ += sample.bytes;
+  if (!sample.marked) {
+    growth_ += capacity * acked * (q < target ? kProportional * (1 - q / target) : kFair);
+    return;
+  }
+  if (q < target || sample.now < shrink_at_ || average_ <= target) return;
+  window_ *= std::max(kLeastCut, 1 - kShrink * (average_ - target) / average_);
+  clamp();
+  shrink_at_ = sample.now + sample.rtt;
+}
+
+// Growth is gathered and applied a few times an RTT, then the part that everybody gets.
+void NsccLaw::apply_growth(Time now) {
+  const auto capacity = static_cast<double>(pipe_.capacity());
+  const Duration rtt = pipe_.base_rtt() + pipe_.target_delay();
+  if (static_cast<double>(since_growth_) < 8 * kMtu * capacity && now - growth_at_ < rtt) return;
+  window_ += growth_ / window_;
+  window_ += kEta * capacity * std::min(1.0, (now - growth_at_).seconds() / rtt.seconds());
+  growth_ = 0;
+  since_growth_ = 0;
+  growth_at_ = now;
+  clamp();
+}
+
+void NsccLaw::quick_adapt(Time now, Duration queue_delay, Duration target) {
+  const bool wanted = lossy_ || queue_delay > target * kAdaptDelays;
+  if (now - adapt_at_ < pipe_.base_rtt() + target) return;
+  const auto got = static_cast<double>(achieved_);
+  const double time = (now - adapt_at_).seconds() / (pipe_.base_rtt() + target).seconds();
+  adapt_at_ = now;
+  achieved_ = 0;
+  lossy_ = false;
+  if (!wanted || got / time >= window_ / kAdaptDivisor) return;
+  ignore_ = static_cast<uint64_t>(window_);
+  window_ = got / time;
+  growth_ = 0;
+  clamp();
+}
+
+// What is lost was not room in the network: the window gives it up. At one packet in a hundred that
+// is a hundredth an RTT, less than growth makes good.
+void NsccLaw::on_loss(Time, uint64_t bytes) {
+  lossy_ = true;
+  window_ -= static_cast<double>(bytes);
+  clamp();
+}
+
+}  // namespace weft

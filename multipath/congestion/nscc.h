@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// NSCC, the sender-side law of Ultra Ethernet (specification 1.0, section 3.6.13), on round-trip
+// times.
+//
+// Four cases by mark and queue delay q against the target T: no mark and q < T, grow in proportion
+// to what is missing; no mark and q >= T, grow a little (the queue is somebody's burst); marked and
+// q < T, keep the window (the selector changes the path); marked and q >= T, shrink once an RTT by
+// how far the average exceeds the target. A window that exceeds by far what arrives is cut to it at
+// once (quick adapt).
+//
+// The specification's constants are those of a network of 100 Gbit/s and 12 us, scaled by its
+// factors a (capacity) and b (delay). Here all growth is in parts of the pipe's capacity, which is
+// a; b is one, because where T stands on noise it says nothing about the network's length.
+#pragma once
+
+#include "multipath/congestion/law.h"
+
+namespace weft {
+
+class NsccLaw final : public Law {
+ public:
+  NsccLaw(const LawConfig& config, const Pipe& pipe);
+  std::string_view name() const override { return "nscc"; }
+  void on_ack(const AckSample& sample) override;
+  void on_loss(Time now, uint64_t bytes) override;
+  void on_timeout(Time) override {}
+  uint64_t window() const override { return static_cast<uint64_t>(window_); }
+
+ private:
+  void react(const AckSample& sample, double target);
+  void apply_growth(Time now);
+  void quick_adapt(Time now, Duration queue_delay, Duration target);
+  void clamp();
+
+  const Pipe& pipe_;
+  const double least_;
+  const double most_;
+  double window_;
+  bool started_ = false;      // the first window was set from the pipe
+  double growth_ = 0;         // bytes^2: divided by the window when applied
+  uint64_t since_growth_ = 0;
+  Time growth_at_{INT64_MIN};
+  Time shrink_at_{INT64_MIN};  // not before
+  double average_ = 0;         // of q, in seconds
+  // Quick adapt.
+  Time adapt_at_{INT64_MIN};
+  uint64_t achieved_ = 0;
+  bool lossy_ = false;
+  uint64_t ignore_ = 0;  // bytes of feedback from before the cut
+};
+
+}  // namespace weft

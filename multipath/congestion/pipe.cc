@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Intervals of samples, and what the last of them say together.
+#include "multipath/congestion/pipe.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr Duration kMarkDelay = microseconds(3);  // on a fabric without noise
+constexpr int kMarkNoises = 4;                    // a mark is no less than so many deviations
+constexpr int kTargetMarks = 4;                   // and the target no less than so many marks
+constexpr Duration kBaseWindow = seconds(10);     // BBR's
+constexpr int kLeastSamples = 16;                 // that an interval must have to tell its noise
+constexpr double kFirstRate = 1.25e9;             // 10 Gbit/s, for a port that claims nothing
+
+}  // namespace
+
+Pipe::Pipe(const PipeConfig& config) : config_(config) {
+  rate_ = config.port_bytes_per_second > 0 ? config.port_bytes_per_second : kFirstRate;
+  noise_ = config.noise_floor;
+  derive();
+}
+
+void Pipe::derive() {
+  mark_delay_ = std::max(kMarkDelay, noise_ * kMarkNoises);
+  target_delay_ = std::max(base_rtt_, mark_delay_ * kTargetMarks);
+}
+
+uint64_t Pipe::capacity() const {
+  return static_cast<uint64_t>(rate_ * (base_rtt_ + target_delay_).seconds() / 2);
+}
+
+void Pipe::on_sample(Time now, Duration rtt, bool upper_bound) {
+  if (base_rtt_.ns == 0 || rtt < base_rtt_) {
+    base_rtt_ = rtt;
+    derive();
+  }
+  base_least_ = std::min(base_least_, rtt);
+  if (base_began_.ns == INT64_MIN) base_began_ = now;
+  if (now - base_began_ >= kBaseWindow) {
+    base_rtt_ = base_least_;
+    base_least_ = seconds(3600);
+    base_began_ = now;
+    derive();
+  }
+  if (upper_bound) return;
+  // Deviation from a mean that follows the samples: a queue that builds up slowly is no noise.
+  if (samples_++ == 0) mean_ = rtt;
+  const Duration off = rtt > mean_ ? rtt - mean_ : mean_ - rtt;
+  mean_ = mean_ + (rtt - mean_) / 8;
+  deviation_ = deviation_ + off;
+}
+
+void Pipe::on_delivered(Time now, uint64_t bytes) {
+  if (began_.ns == INT64_MIN) began_ = now;
+  delivered_ += bytes;
+  const Duration length = std::max(config_.interval, (base_rtt_ + target_delay_) * 4);
+  if (now - began_ >= length) end_interval(now);
+}
+
+void Pipe::end_interval(Time now) {
+  const double seconds = (now - began_).seconds();
+  turn_ = (turn_ + 1) % kIntervals;
+  // An interval in which the application paused tells less than the network could, never more.
+  rates_[static_cast<size_t>(turn_)] = static_cast<double>(delivered_) / seconds;
+  noises_[static_cast<size_t>(turn_)] =
+      samples_ >= kLeastSamples ? deviation_ / samples_ : Duration{0};
+  double fastest = 0;
+  Duration calmest = weft::seconds(3600);
+  for (int i = 0; i < kIntervals; ++i) {
+    fastest = std::max(fastest, rates_[static_cast<size_t>(i)]);
+    const Duration noise = noises_[static_cast<size_t>(i)];
+    if (noise.ns > 0) calmest = std::min(calmest, noise);
+  }
+  rate_ = config_.port_bytes_per_second > 0 ? std::min(fastest, config_.port_bytes_per_second)
+                                            : fastest;
+  if (calmest < weft::seconds(3600))
+    noise_ = std::clamp(calmest, config_.noise_floor, config_.noise_ceiling);
+  derive();
+  began_ = now;
+  delivered_ = 0;
+  samples_ = 0;
+  deviation_ = {};
+}
+
+}  // namespace weft

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a connection learns about the network it sends into: how long an empty way takes, how much
+// comes out at the other end, and how much of a delay means nothing.
+//
+// Base RTT is a windowed minimum over all paths, the rate a windowed maximum of what was delivered
+// (both as in BBR), until then the port's own claim. Noise is the mean deviation of RTT samples in
+// the calmest of the last intervals: on a machine with busy cores it is hundreds of microseconds,
+// on a NIC next to nothing. From these follow the two delays that matter: `mark_delay`, from which
+// a queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this stands in for
+// ECN almost without loss), and `target_delay`, what a law aims at (the base RTT: NSCC without
+// trimming), both no less than a multiple of the noise.
+//
+// Pure; one object a connection. All sizes are payload bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "transport/base/units.h"
+
+namespace weft {
+
+struct PipeConfig {
+  double port_bytes_per_second = 0;  // 0: not known
+  // Of the fabric: no delay below is told from noise, and no delay above is taken for it.
+  Duration noise_floor{};
+  Duration noise_ceiling = milliseconds(1);
+  Duration interval = milliseconds(2);
+};
+
+class Pipe {
+ public:
+  explicit Pipe(const PipeConfig& config);
+
+  // An RTT sample; `upper_bound`: it holds waiting that was not the network's.
+  void on_sample(Time now, Duration rtt, bool upper_bound);
+  void on_delivered(Time now, uint64_t bytes);
+
+  bool known() const { return base_rtt_.ns > 0; }
+  Duration base_rtt() const { return base_rtt_; }
+  Duration noise() const { return noise_; }
+  Duration mark_delay() const { return mark_delay_; }
+  Duration target_delay() const { return target_delay_; }
+  double bytes_per_second() const { return rate_; }
+  // What the pipe holds when its queues stand at half the target: the unit in which laws count, as
+  // it is one BDP where the target is one base RTT.
+  uint64_t capacity() const;
+  // Of a sample, what was not the empty network.
+  Duration queue_delay(Duration rtt) const {
+    return rtt > base_rtt_ ? rtt - base_rtt_ : Duration{0};
+  }
+
+ private:
+  static constexpr int kIntervals = 16;
+
+  void end_interval(Time now);
+  void derive();
+
+  const PipeConfig config_;
+  Duration base_rtt_{};
+  Duration noise_{};
+  Duration mark_delay_{};
+  Duration target_delay_{};
+  double rate_ = 0;
+
+  // The interval that runs.
+  Time began_{INT64_MIN};
+  uint64_t delivered_ = 0;
+  Duration mean_{};
+  Duration deviation_{};
+  int samples_ = 0;
+  Duration least_ = seconds(3600);
+
+  // Of the last intervals, a ring; 0 where there is nothing.
+  std::array<double, kIntervals> rates_{};
+  std::array<Duration, kIntervals> noises_{};
+  int turn_ = 0;
+
+  // The minimum of this and of the previous base window.
+  Time base_began_{INT64_MIN};
+  Duration base_least_ = seconds(3600);
+};
+
+}  // namespace weft

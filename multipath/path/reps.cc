@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring of recycled paths.
+#include "multipath/path/reps.h"
+
+#include <algorithm>
+
+namespace weft {
+
+RepsSelector::RepsSelector(const SelectorConfig& config)
+    : explorer_(config),
+      freeze_(config.freeze),
+      returned_(static_cast<size_t>(config.paths), 0.0) {}
+
+bool RepsSelector::take(uint32_t place, const Turn& turn, PathIndex* path) {
+  const Entry& entry = ring_[place % kRing];
+  if (!entry.valid || !turn.usable.test(entry.path)) return false;
+  *path = entry.path;
+  return true;
+}
+
+PathIndex RepsSelector::next(const Turn& turn) {
+  PathIndex path = 0;
+  if (turn.now < frozen_until_ && fresh_ == 0) {
+    for (uint32_t tries = 0; tries < kRing; ++tries) {
+      if (take(again_++, turn, &path)) return path;
+    }
+    return explorer_.next(turn);
+  }
+  while (fresh_ > 0) {
+    const bool taken = take(head_ - fresh_, turn, &path);
+    --fresh_;
+    if (taken && turn.bursts >= kFewBursts) return path;
+  }
+  return explorer_.next(turn);
+}
+
+void RepsSelector::on_ack(PathIndex path, double bursts, bool marked) {
+  double& returned = returned_[path];
+  if (marked) {
+    returned = std::max(0.0, returned - bursts);
+    return;
+  }
+  returned += bursts;
+  while (returned >= 1.0) {
+    returned -= 1.0;
+    ring_[head_ % kRing] = {path, true};
+    ++head_;
+    fresh_ = std::min(fresh_ + 1, kRing);
+  }
+}
+
+void RepsSelector::on_timeout(PathIndex path, Time now) {
+  frozen_until_ = now + freeze_;
+  on_alive(path, false);
+}
+
+void RepsSelector::on_alive(PathIndex path, bool alive) {
+  returned_[path] = 0;
+  if (alive) return;
+  for (Entry& entry : ring_) entry.valid = entry.valid && entry.path != path;
+}
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recycled entropies (REPS, Bonato et al. 2024; Ultra Ethernet): send where an answer has just come
+// back from without a mark.
+//
+// A ring remembers the last paths whose bursts came back unmarked. A burst takes the oldest of them
+// that is fresh, once; with none it explores, in the order of oblivious spraying. So what a way
+// carries follows what it delivers: a slow or loaded way hands out fewer turns, an idle one is
+// found by exploring. After a time-out exploring stops for a while (it may lead into the hole
+// again) and remembered paths are used a second time.
+//
+// Where this differs from the paper: the unit that is recycled is a burst and not a packet, so acks
+// are counted up to one; with fewer than 20 bursts in flight it sprays, since the ring then says
+// more about the past than about the network.
+#pragma once
+
+#include <vector>
+
+#include "multipath/path/oblivious.h"
+#include "multipath/path/selector.h"
+
+namespace weft {
+
+class RepsSelector final : public Selector {
+ public:
+  explicit RepsSelector(const SelectorConfig& config);
+  std::string_view name() const override { return "reps"; }
+  PathIndex next(const Turn& turn) override;
+  void on_ack(PathIndex path, double bursts, bool marked) override;
+  void on_timeout(PathIndex path, Time now) override;
+  void on_alive(PathIndex path, bool alive) override;
+
+ private:
+  static constexpr uint32_t kRing = 32;
+  static constexpr uint32_t kFewBursts = 20;
+  struct Entry {
+    PathIndex path = 0;
+    bool valid = false;
+  };
+
+  bool take(uint32_t place, const Turn& turn, PathIndex* path);
+
+  ObliviousSelector explorer_;
+  const Duration freeze_;
+  std::vector<double> returned_;  // by path: bursts that came back unmarked and are not recycled
+  std::array<Entry, kRing> ring_{};
+  uint32_t head_ = 0;   // where the next entry goes
+  uint32_t fresh_ = 0;  // entries before head_ that were not used yet
+  uint32_t again_ = 0;  // the next to be used a second time
+  Time frozen_until_{INT64_MIN};
+};
+
+}  // namespace weft
