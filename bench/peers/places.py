@@ -5,9 +5,9 @@ A place is a pair of hosts: the same host twice (loopback), or the two ends of a
 tests/bed/spines, which belongs to this process and goes with it however it ends. As root the
 loopback is that of a namespace of our own, so that nobody else's traffic is on it.
 
-Every process is started here: in its namespace, on the same CPUs as all others, in a session of its
-own, with a time after which it is killed; what it used is asked of the kernel when it ends (user and
-system time, with that of its children).
+Every process is started here: in its namespace, on the same CPUs and at the same priority as all
+others, in a session of its own, with a time after which it is killed; what it used is asked of the
+kernel when it ends (user and system time, with that of its children).
 """
 import os
 import re
@@ -71,6 +71,7 @@ class Process:
 
     running = []
     cpus = sorted(os.sched_getaffinity(0))
+    realtime = False  # before everything else on the machine
 
     def __init__(self, host, words, timeout_s, environment=None):
         self.words = words
@@ -84,8 +85,14 @@ class Process:
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
             env=dict(os.environ, **(environment or {})), start_new_session=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, Process.cpus))
+            preexec_fn=self.prepare)
         Process.running.append(self)
+
+    @staticmethod
+    def prepare():
+        os.sched_setaffinity(0, Process.cpus)
+        if Process.realtime:
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
     def poll(self):
         if self.code is None:

@@ -54,8 +54,9 @@ def goal_lines(result):
 def notes(result):
     machine = result["machine"]
     yield ""
-    yield ("One machine, %d shared cores, Linux %s, load %s before the run: compare ratios within this "
-           "run only." % (machine["cores"], machine["kernel"], machine["load"]))
+    yield ("One machine, %d shared cores, Linux %s, load %s before the run%s: compare ratios within "
+           "this run only." % (machine["cores"], machine["kernel"], machine["load"],
+                               ", all as SCHED_RR" if result["realtime"] else ""))
     yield ("CPU: user and system time of all processes of both sides, start and end included. Weft's has "
            "every byte filled in and checked, the others look at none. iperf3 runs cubic; UCX and plain "
            "TCP what the system has, %s." % machine["tcp_congestion"])
