@@ -149,6 +149,15 @@ class Run:
     def sampler(self):
         return sampler.Sampler(self.h1, self.h2, self.spine_count)
 
+    def watched_stream(self, **env):
+        """A stream, its figures noted, and what the sampler saw of it."""
+        with self.sampler() as seen:
+            result = self.stream(**env).result()
+        self.note_result(result)
+        total = max(1, sum(seen.sent_by_spine))
+        self.note(shares="/".join("%.0f%%" % (100 * sent / total) for sent in seen.sent_by_spine))
+        return result, seen
+
     def note(self, **figures):
         self.figures += ["%s=%s" % (key, "%.3g" % value if isinstance(value, float) else value)
                          for key, value in figures.items()]

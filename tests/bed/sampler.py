@@ -58,6 +58,14 @@ def read_counters(file):
     return found
 
 
+def udp6_datagrams(namespace):
+    """Datagrams that have been sent over IPv6 from a namespace."""
+    def read():
+        with open("/proc/thread-self/net/snmp6", encoding="ascii") as file:
+            return dict(line.split() for line in file)
+    return int(inside(namespace, read)["Udp6OutDatagrams"])
+
+
 class Sampler:
     """with Sampler(h1, h2, spines) as s: ...; then the figures. Times are time.monotonic()."""
 
