@@ -83,7 +83,8 @@ void Device::become(const Interface& interface, const Config& config) {
 
 uint32_t Device::segment_bytes(const Config& config) const {
   if (config.segment_bytes() != 0) return config.segment_bytes();
-  return segment_for_mtu(std::max(interface_.mtu, kMinUdpMtu));
+  const bool ipv6 = interface_.address.ipv6;
+  return segment_for_mtu(std::max(interface_.mtu, min_udp_mtu(ipv6)), ipv6);
 }
 
 Result<Endpoint*> Device::acquire(int index, const Config& config) {
@@ -97,7 +98,7 @@ Result<Endpoint*> Device::acquire(int index, const Config& config) {
 
 Status Device::open(int index, const Config& config) {
   UdpConfig udp;
-  std::copy_n(interface_.address.begin(), udp.address.size(), udp.address.begin());
+  udp.address = interface_.address;
   udp.sockets = static_cast<int>(config.paths());
   udp.mtu = interface_.mtu;
   udp.speed_mbps = config.link_gbps() > 0 ? static_cast<uint32_t>(properties_.speed_mbps)
@@ -137,15 +138,15 @@ void Device::release(const Config& config) {
 Result<std::vector<Interface>> choose_interfaces(const Config& config) {
   const Result<std::vector<Interface>> all = list_interfaces();
   if (!all.ok()) return all.status();
-  Result<std::vector<Interface>> chosen = select_interfaces(*all, config.ifname());
+  Result<std::vector<Interface>> chosen = select_interfaces(*all, config.ifname(), config.family());
   if (!chosen.ok()) return chosen;
-  std::vector<Interface> devices;
+  if (chosen->size() > kMaxDevices) chosen->resize(kMaxDevices);
   for (const Interface& each : *chosen) {
-    const bool known = std::any_of(devices.begin(), devices.end(),
-                                   [&](const Interface& d) { return d.index == each.index; });
-    if (!known && devices.size() < kMaxDevices) devices.push_back(each);
+    if (!each.address.link_local()) continue;
+    log_warn("{} has only the link-local address {}: it reaches neighbours on that link alone",
+             each.name, each.address_text());
   }
-  return devices;
+  return chosen;
 }
 
 std::string statistics_line(const std::string& device, const EndpointStatistics& s) {

@@ -34,6 +34,7 @@
 
 #include "multipath/engine/flow.h"
 #include "multipath/path/path.h"
+#include "transport/base/ip_address.h"
 #include "transport/base/result.h"
 #include "transport/base/units.h"
 #include "transport/fabric.h"
@@ -50,9 +51,9 @@ inline constexpr size_t kHandleBytes = 128;
 using Handle = std::array<std::byte, kHandleBytes>;
 
 struct EndpointOptions {
-  std::string device_name = "device";            // for words
-  uint32_t device = 0;                           // which of the process's devices this is
-  std::array<uint8_t, 4> address{127, 0, 0, 1};  // IPv4 on which peers find us (TCP, any free port)
+  std::string device_name = "device";               // for words
+  uint32_t device = 0;                              // which of the process's devices this is
+  IpAddress address = IpAddress::v4(127, 0, 0, 1);  // on which peers find us (TCP, any free port)
   ProgressMode progress = ProgressMode::kAuto;
   int max_paths = 0;  // of a connection; 0: all that the fabric offers
   std::string selector = "reps";

@@ -131,9 +131,7 @@ void PeerTable::on_hello(OobStream& stream, const wire::Hello& hello, Time now) 
   }
   Status status;
   if (!peer) {
-    Ipv4 address{};
-    uint16_t port = 0;
-    peer = make_peer(key, address, port);
+    peer = make_peer(key, IpAddress{}, 0);
     peer->name = stream.remote() + " (device " + std::to_string(key.remote_device) + ")";
     status = prepare(*peer);
   }

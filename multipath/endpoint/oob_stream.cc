@@ -16,14 +16,6 @@ constexpr size_t kReadBytes = 16 << 10;
 constexpr int kMaxDrains = 64;          // reads of 16 KB before a stream is shut over what is left
 constexpr int kSendBuffer = 128 << 10;  // room in the kernel for a last word that nobody waits for
 
-sockaddr_in socket_address(const Ipv4& address, uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_port = htons(port);
-  std::memcpy(&out.sin_addr, address.data(), address.size());
-  return out;
-}
-
 Status system_status(const std::string& what, int error) {
   return {Code::kSystem, what + ": " + strerror(error)};
 }
@@ -35,26 +27,27 @@ void set_option(int fd, int level, int name, int value) {
 
 }  // namespace
 
-std::string name_of(const Ipv4& a, uint16_t port) {
-  std::string out;
-  for (size_t i = 0; i < a.size(); ++i) out += (i ? "." : "") + std::to_string(a[i]);
-  return out + ":" + std::to_string(port);
-}
-
-Result<std::unique_ptr<OobStream>> OobStream::dial(const Ipv4& local, const Ipv4& remote,
+Result<std::unique_ptr<OobStream>> OobStream::dial(const IpAddress& local, IpAddress remote,
                                                    uint16_t port, Duration patience) {
-  const std::string name = name_of(remote, port);
-  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (remote.ipv6 != local.ipv6) {
+    return Status(Code::kRemote, "the peer listens on " + remote.text(port) + ", this end has " +
+                                     local.text() +
+                                     ": choose IPv4 or IPv6 alike on both (WEFT_FAMILY)");
+  }
+  // A neighbour is where we are: on the link of our own address.
+  if (remote.link_local()) remote.scope = local.scope;
+  const std::string name = remote.text(port);
+  FileDescriptor socket(::socket(family_of(remote), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return system_status("no TCP socket to reach " + name, errno);
   std::unique_ptr<OobStream> stream(new OobStream(std::move(socket), name));
   stream->set_options(patience);
-  const sockaddr_in from = socket_address(local, 0);
-  if (::bind(stream->descriptor(), reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) {
-    return system_status("cannot bind a TCP socket to " + name_of(local, 0), errno);
+  const SocketAddress from(local, 0);
+  if (::bind(stream->descriptor(), from.get(), from.size()) != 0) {
+    return system_status("cannot bind a TCP socket to " + local.text(), errno);
   }
-  const sockaddr_in to = socket_address(remote, port);
+  const SocketAddress to(remote, port);
   stream->connecting_ = true;
-  if (::connect(stream->descriptor(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+  if (::connect(stream->descriptor(), to.get(), to.size()) == 0) {
     stream->connecting_ = false;
   } else if (errno != EINPROGRESS) {
     return Status(Code::kRemote, "cannot connect to " + name + ": " + strerror(errno));
@@ -62,12 +55,10 @@ Result<std::unique_ptr<OobStream>> OobStream::dial(const Ipv4& local, const Ipv4
   return stream;
 }
 
-std::unique_ptr<OobStream> OobStream::adopt(FileDescriptor socket, const sockaddr_in& remote,
+std::unique_ptr<OobStream> OobStream::adopt(FileDescriptor socket, const SocketAddress& remote,
                                             Duration patience) {
-  Ipv4 address;
-  std::memcpy(address.data(), &remote.sin_addr, address.size());
   std::unique_ptr<OobStream> stream(
-      new OobStream(std::move(socket), name_of(address, ntohs(remote.sin_port))));
+      new OobStream(std::move(socket), remote.address().text(remote.port())));
   stream->set_options(patience);
   return stream;
 }
@@ -102,10 +93,8 @@ void OobStream::finish_connecting() {
     end_ = {Code::kRemote, "cannot connect to " + remote_ + ": " + strerror(error)};
     return;
   }
-  sockaddr_in remote;
-  socklen_t length = sizeof remote;
-  // not yet
-  if (getpeername(descriptor(), reinterpret_cast<sockaddr*>(&remote), &length) != 0) return;
+  SocketAddress remote;
+  if (getpeername(descriptor(), remote.out(), remote.length()) != 0) return;  // not yet
   connecting_ = false;
 }
 

@@ -9,9 +9,6 @@
 // the peer; then end() says what was seen.
 #pragma once
 
-#include <netinet/in.h>
-
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,6 +18,7 @@
 #include "transport/base/result.h"
 #include "transport/base/units.h"
 #include "transport/system/file_descriptor.h"
+#include "transport/system/socket_address.h"
 #include "transport/wire/handshake.h"
 
 namespace weft {
@@ -33,19 +31,16 @@ struct Frame {
   std::span<const std::byte> body;
 };
 
-using Ipv4 = std::array<uint8_t, 4>;
-std::string name_of(const Ipv4& address, uint16_t port);
-
 class OobStream {
  public:
   static constexpr size_t kMaxOutput = 256 << 10;
 
   // Begins to connect from `local`. `patience`: silence of unacknowledged bytes after which TCP
   // gives up.
-  static Result<std::unique_ptr<OobStream>> dial(const Ipv4& local, const Ipv4& remote,
+  static Result<std::unique_ptr<OobStream>> dial(const IpAddress& local, IpAddress remote,
                                                  uint16_t port, Duration patience);
   // A stream that was accepted.
-  static std::unique_ptr<OobStream> adopt(FileDescriptor socket, const sockaddr_in& remote,
+  static std::unique_ptr<OobStream> adopt(FileDescriptor socket, const SocketAddress& remote,
                                           Duration patience);
 
   int descriptor() const { return socket_.get(); }

@@ -24,7 +24,7 @@ constexpr Duration kPause = milliseconds(100);  // of the listener when descript
 
 }  // namespace
 
-Status OutOfBand::open(const Ipv4& address, Duration patience, Duration stranger_patience,
+Status OutOfBand::open(const IpAddress& address, Duration patience, Duration stranger_patience,
                        Handler* handler) {
   address_ = address;
   patience_ = patience;
@@ -32,22 +32,19 @@ Status OutOfBand::open(const Ipv4& address, Duration patience, Duration stranger
   handler_ = handler;
   const auto failed = [&](const char* what) {
     return Status(Code::kSystem,
-                  std::string(what) + " on " + name_of(address, 0) + ": " + strerror(errno));
+                  std::string(what) + " on " + address.text() + ": " + strerror(errno));
   };
-  listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  listener_.reset(::socket(family_of(address), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!listener_) return failed("no TCP socket to listen");
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  std::memcpy(&at.sin_addr, address.data(), address.size());
-  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) {
+  SocketAddress at(address, 0);
+  if (::bind(listener_.get(), at.get(), at.size()) != 0) {
     return failed("cannot bind a TCP socket");
   }
   if (::listen(listener_.get(), SOMAXCONN) != 0) return failed("cannot listen");
-  socklen_t length = sizeof at;
-  if (getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &length) != 0) {
+  if (getsockname(listener_.get(), at.out(), at.length()) != 0) {
     return failed("cannot learn which TCP port it is");
   }
-  port_ = ntohs(at.sin_port);
+  port_ = at.port();
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return failed("no epoll");
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kListenerId}};
@@ -56,7 +53,7 @@ Status OutOfBand::open(const Ipv4& address, Duration patience, Duration stranger
   return {};
 }
 
-Result<OobStream*> OutOfBand::dial(const Ipv4& remote, uint16_t port) {
+Result<OobStream*> OutOfBand::dial(const IpAddress& remote, uint16_t port) {
   Result<std::unique_ptr<OobStream>> stream = OobStream::dial(address_, remote, port, patience_);
   if (!stream.ok()) return stream.status();
   (*stream)->known = true;
@@ -150,14 +147,13 @@ void OutOfBand::pump(OobStream& stream, uint32_t events, Time now) {
 
 void OutOfBand::accept_some(Time now) {
   for (int i = 0; i < kMaxAccepts; ++i) {
-    sockaddr_in remote{};
-    socklen_t length = sizeof remote;
-    FileDescriptor socket(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&remote), &length,
-                                    SOCK_NONBLOCK | SOCK_CLOEXEC));
+    SocketAddress remote;
+    FileDescriptor socket(
+        ::accept4(listener_.get(), remote.out(), remote.length(), SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      WEFT_WARN_LIMITED("cannot accept a TCP stream on {}: {}", name_of(address_, port_),
+      WEFT_WARN_LIMITED("cannot accept a TCP stream on {}: {}", address_.text(port_),
                         strerror(errno));
       pause_listener(now);
       return;

@@ -38,14 +38,15 @@ class OutOfBand {
   };
 
   // `stranger_patience`: how long a stranger may take to present a cookie.
-  Status open(const Ipv4& address, Duration patience, Duration stranger_patience, Handler* handler);
+  Status open(const IpAddress& address, Duration patience, Duration stranger_patience,
+              Handler* handler);
 
   uint16_t port() const { return port_; }
   int descriptor() const { return epoll_.get(); }
   size_t streams() const { return streams_.size(); }
   uint64_t intruders() const { return intruders_; }
 
-  Result<OobStream*> dial(const Ipv4& remote, uint16_t port);
+  Result<OobStream*> dial(const IpAddress& remote, uint16_t port);
   // Sends whole frames, now or when the peer reads. A peer that never reads loses its stream.
   void send(OobStream& stream, std::span<const std::byte> frames);
   void mark_known(OobStream& stream);
@@ -70,7 +71,7 @@ class OutOfBand {
   void pause_listener(Time now);
   void expire(Time now);
 
-  Ipv4 address_{};
+  IpAddress address_;
   uint16_t port_ = 0;
   Duration patience_{};
   Duration stranger_patience_{};

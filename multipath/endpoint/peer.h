@@ -46,7 +46,7 @@ struct Peer {
 
   PeerKey key;
   State state = State::kDialing;
-  Ipv4 address{};
+  IpAddress address;
   uint16_t port = 0;
   std::string name;  // for words: address, device, context
   OobStream* stream = nullptr;

@@ -104,7 +104,7 @@ Result<Connector*> PeerTable::start_connect(uint64_t context, int32_t traffic_cl
   Connector* connector = owned.get();
   connector->context = context;
   connector->cookie = to.cookie;
-  connector->target = weft::name_of(to.address, to.port);
+  connector->target = to.address.text(to.port);
   Peer* peer = find(key);
   const bool fresh = peer == nullptr;
   if (fresh) {

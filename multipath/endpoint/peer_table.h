@@ -73,7 +73,7 @@ class PeerTable final : public OutOfBand::Handler {
 
   // peers.cc: the life of a peer.
   Peer* find(const PeerKey& key);
-  Peer* make_peer(const PeerKey& key, const Ipv4& address, uint16_t port);
+  Peer* make_peer(const PeerKey& key, const IpAddress& address, uint16_t port);
   Status prepare(Peer& peer);  // reserves a name and a link
   void leave_table(Peer& peer);
   void end_peer(Peer& peer);

@@ -12,13 +12,13 @@ Peer* PeerTable::find(const PeerKey& key) {
   return found == by_key_.end() ? nullptr : found->second;
 }
 
-Peer* PeerTable::make_peer(const PeerKey& key, const Ipv4& address, uint16_t port) {
+Peer* PeerTable::make_peer(const PeerKey& key, const IpAddress& address, uint16_t port) {
   peers_.push_back(std::make_unique<Peer>());
   Peer* peer = peers_.back().get();
   peer->key = key;
   peer->address = address;
   peer->port = port;
-  peer->name = weft::name_of(address, port) + " (device " + std::to_string(key.remote_device) + ")";
+  peer->name = address.text(port) + " (device " + std::to_string(key.remote_device) + ")";
   by_key_[key] = peer;
   return peer;
 }

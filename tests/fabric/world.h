@@ -56,6 +56,8 @@ std::vector<WorldKind> kinds_that(bool (*are)(const WorldKind&));
 std::unique_ptr<World> make_udp(uint64_t seed);
 std::unique_ptr<World> make_udp_uneven(uint64_t seed);
 std::unique_ptr<World> make_udp_large(uint64_t seed);
+std::unique_ptr<World> make_udp_ipv6(uint64_t seed);
+std::unique_ptr<World> make_udp_ipv6_plain(uint64_t seed);
 std::unique_ptr<World> make_udp_no_gso(uint64_t seed);
 std::unique_ptr<World> make_udp_no_gro(uint64_t seed);
 std::unique_ptr<World> make_udp_plain(uint64_t seed);

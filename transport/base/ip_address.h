@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <span>
 #include <string>
 
@@ -40,10 +42,12 @@ struct IpAddress {
   // One host's address, not "any", a group or everybody. An IPv4 address in IPv6 clothing is none:
   // the two families would be mixed without anybody's knowing.
   bool unicast() const {
-    if (!ipv6) return bytes[0] != 0 && bytes[0] < 224;  // 224 and above: groups, reserved, broadcast
-    const bool ten_zeros = std::all_of(bytes.begin(), bytes.begin() + 10, [](uint8_t b) { return b == 0; });
-    const bool any = ten_zeros && std::all_of(bytes.begin() + 10, bytes.end(),
-                                              [](uint8_t b) { return b == 0; });
+    if (!ipv6)
+      return bytes[0] != 0 && bytes[0] < 224;  // 224 and above: groups, reserved, broadcast
+    const bool ten_zeros =
+        std::all_of(bytes.begin(), bytes.begin() + 10, [](uint8_t b) { return b == 0; });
+    const bool any =
+        ten_zeros && std::all_of(bytes.begin() + 10, bytes.end(), [](uint8_t b) { return b == 0; });
     const bool mapped = ten_zeros && bytes[10] == 0xff && bytes[11] == 0xff;
     return bytes[0] != 0xff && !any && !mapped;
   }
@@ -51,17 +55,28 @@ struct IpAddress {
 
   // "10.0.0.1", "2001:db8::1", "fe80::1%3".
   std::string text() const {
-    char out[INET6_ADDRSTRLEN] = "?";
-    (void)inet_ntop(ipv6 ? AF_INET6 : AF_INET, bytes.data(), out, sizeof out);
-    return scope == 0 ? out : out + ("%" + std::to_string(scope));
+    char out[kTextBytes];
+    write(out);
+    return out;
   }
   // "10.0.0.1:80", "[2001:db8::1]:80".
   std::string text(uint16_t port) const {
-    const std::string tail = ":" + std::to_string(port);
-    return ipv6 ? "[" + text() + "]" + tail : text() + tail;
+    char address[kTextBytes];
+    write(address);
+    char out[kTextBytes + 16];
+    std::snprintf(out, sizeof out, ipv6 ? "[%s]:%u" : "%s:%u", address, unsigned{port});
+    return out;
   }
 
   bool operator==(const IpAddress&) const = default;
+
+ private:
+  static constexpr size_t kTextBytes = INET6_ADDRSTRLEN + 16;
+  void write(char (&out)[kTextBytes]) const {
+    if (!inet_ntop(ipv6 ? AF_INET6 : AF_INET, bytes.data(), out, sizeof out)) out[0] = '\0';
+    const size_t length = std::strlen(out);
+    if (scope != 0) std::snprintf(out + length, sizeof out - length, "%%%u", scope);
+  }
 };
 
 }  // namespace weft

@@ -47,6 +47,9 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings = {{
      "UDP: packets handed to the kernel in trains; auto: where it can"},
     {Setting::kUdpGro, "WEFT_UDP_GRO", Kind::kChoice, "auto", kNone, kNone, 1, "auto|on|off",
      "UDP: packets taken from the kernel in trains; auto: where it can"},
+    {Setting::kFamily, "WEFT_FAMILY", Kind::kChoice, "auto", kNone, kNone, 1, "auto|ipv4|ipv6",
+     "addresses of which kind; auto: IPv4 where the interface has one; when not set, what "
+     "NCCL_SOCKET_FAMILY says"},
 }};
 
 constexpr bool table_is_in_order() {
@@ -76,6 +79,8 @@ static_assert(position(choices_of(Setting::kUdpGso), "off") ==
               static_cast<std::size_t>(Switch::kOff));
 static_assert(position(choices_of(Setting::kUdpGro), "off") ==
               static_cast<std::size_t>(Switch::kOff));
+static_assert(position(choices_of(Setting::kFamily), "ipv6") ==
+              static_cast<std::size_t>(FamilyChoice::kIpv6));
 static_assert(position(choices_of(Setting::kProgress), "thread") ==
               static_cast<std::size_t>(ProgressMode::kThread));
 static_assert(position(choices_of(Setting::kLog), "trace") ==

@@ -24,6 +24,7 @@
 
 #include "transport/base/result.h"
 #include "transport/base/units.h"
+#include "transport/system/interfaces.h"
 #include "transport/system/log.h"
 
 namespace weft {
@@ -44,8 +45,9 @@ enum class Setting : uint8_t {
   kSegment,
   kUdpGso,
   kUdpGro,
+  kFamily,
 };
-inline constexpr std::size_t kSettingCount = 14;
+inline constexpr std::size_t kSettingCount = 15;
 
 enum class Kind : uint8_t { kText, kWhole, kDecimal, kChoice };
 
@@ -85,6 +87,7 @@ class Config {
   const std::string& stats_path() const { return text(Setting::kStats); }  // empty: none
   uint64_t window_bytes() const { return static_cast<uint64_t>(whole(Setting::kWindow)) * 1024; }
   uint32_t segment_bytes() const { return static_cast<uint32_t>(whole(Setting::kSegment)); }
+  FamilyChoice family() const { return static_cast<FamilyChoice>(choice(Setting::kFamily)); }
   Switch udp_gso() const { return static_cast<Switch>(choice(Setting::kUdpGso)); }
   Switch udp_gro() const { return static_cast<Switch>(choice(Setting::kUdpGro)); }
 

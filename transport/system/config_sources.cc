@@ -75,15 +75,23 @@ void offer_environment(ConfigBuilder& builder, const std::vector<std::string>& e
   }
 }
 
-// What NCCL was told about interfaces holds for us too, unless any WEFT_IFNAME says otherwise:
-// hence the weakest of all sources.
-void offer_nccl_interfaces(ConfigBuilder& builder, const std::vector<std::string>& environment) {
-  constexpr std::string_view kPrefix = "NCCL_SOCKET_IFNAME=";
+// What NCCL was told about interfaces and addresses holds for us too, unless any of our own
+// settings says otherwise: hence the weakest of all sources.
+void offer_nccl(ConfigBuilder& builder, const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "NCCL_SOCKET_IFNAME=";
+  constexpr std::string_view kFamily = "NCCL_SOCKET_FAMILY=";
   for (const std::string& entry : environment) {
     const std::string_view view = entry;
-    if (view.substr(0, kPrefix.size()) != kPrefix) continue;
-    builder.offer("WEFT_IFNAME", trim(view.substr(kPrefix.size())), Origin::kEnvironment,
-                  "NCCL_SOCKET_IFNAME in the environment");
+    if (view.substr(0, kName.size()) == kName) {
+      builder.offer("WEFT_IFNAME", trim(view.substr(kName.size())), Origin::kEnvironment,
+                    "NCCL_SOCKET_IFNAME in the environment");
+    } else if (view.substr(0, kFamily.size()) == kFamily) {
+      // NCCL takes what it does not know for nothing, and so do we.
+      const std::string_view family = trim(view.substr(kFamily.size()));
+      const char* ours = family == "AF_INET" ? "ipv4" : family == "AF_INET6" ? "ipv6" : "";
+      builder.offer("WEFT_FAMILY", ours, Origin::kEnvironment,
+                    "NCCL_SOCKET_FAMILY in the environment");
+    }
   }
 }
 
@@ -108,7 +116,7 @@ void ConfigBuilder::offer_file(std::string_view content, std::string_view path, 
 
 Result<Config> read_config(const ConfigSources& sources) {
   ConfigBuilder builder;
-  offer_nccl_interfaces(builder, sources.environment);
+  offer_nccl(builder, sources.environment);
   offer_path(builder, sources.system_file, Origin::kSystemFile);
   offer_path(builder, sources.user_file, Origin::kUserFile);
   offer_environment(builder, sources.environment);

@@ -2,11 +2,9 @@
 // What the kernel says of interfaces, and the choice among them.
 #include "transport/system/interfaces.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -18,6 +16,7 @@
 #include <optional>
 
 #include "transport/system/file_descriptor.h"
+#include "transport/system/socket_address.h"
 
 namespace weft {
 namespace {
@@ -58,23 +57,15 @@ uint32_t read_mtu(int socket, const std::string& interface) {
   return static_cast<uint32_t>(request.ifr_mtu);
 }
 
-// Fills address and family; false for what is neither IPv4 nor IPv6.
-bool read_address(const sockaddr* from, Interface& to) {
+// False for what is neither IPv4 nor IPv6.
+bool read_address(const sockaddr* from, IpAddress& to) {
   if (from == nullptr) return false;
-  if (from->sa_family == AF_INET) {
-    sockaddr_in in{};
-    std::memcpy(&in, from, sizeof in);
-    std::memcpy(to.address.data(), &in.sin_addr, sizeof in.sin_addr);
-    to.ipv4 = true;
-    return true;
-  }
-  if (from->sa_family == AF_INET6) {
-    sockaddr_in6 in{};
-    std::memcpy(&in, from, sizeof in);
-    std::memcpy(to.address.data(), &in.sin6_addr, sizeof in.sin6_addr);
-    return true;
-  }
-  return false;
+  if (from->sa_family != AF_INET && from->sa_family != AF_INET6) return false;
+  SocketAddress copy;
+  std::memcpy(copy.out(), from,
+              from->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+  to = copy.address();
+  return true;
 }
 
 struct Rule {
@@ -108,15 +99,63 @@ bool made_by_a_manager(const Interface& interface) {
       [&](std::string_view p) { return interface.name.compare(0, p.size(), p) == 0; });
 }
 
+bool allowed(const IpAddress& address, FamilyChoice family) {
+  return family == FamilyChoice::kAuto || address.ipv6 == (family == FamilyChoice::kIpv6);
+}
+
+// The smaller, the rather it is taken.
+int reluctance(const IpAddress& address) {
+  return address.link_local() ? 2 + address.ipv6 : int{address.ipv6};
+}
+bool only_neighbours(const Interface& interface) { return interface.address.link_local(); }
+
+// Every interface that is up and that the rule allows, once, with the best of its addresses, in the
+// order of `all`.
+std::vector<Interface> one_address_each(const std::vector<Interface>& all, const Rule& rule,
+                                        FamilyChoice family) {
+  std::vector<Interface> out;
+  for (const Interface& each : all) {
+    if (!each.up || !each.address.unicast() || !allowed(each.address, family)) continue;
+    if (!rule.names.empty() && rule.names_match(each.name) == rule.exclude) continue;
+    const auto same = std::find_if(out.begin(), out.end(), [&](const Interface& o) {
+      return each.index != 0 ? o.index == each.index : o.name == each.name;  // aliases share one
+    });
+    if (same == out.end()) {
+      out.push_back(each);
+    } else if (reluctance(each.address) < reluctance(same->address)) {
+      *same = each;
+    }
+  }
+  return out;
+}
+
 std::vector<Interface> select_default(const std::vector<Interface>& all) {
   const Interface* loopback = nullptr;
+  const Interface* neighbours = nullptr;
   for (const Interface& each : all) {
-    if (!each.ipv4 || !each.up) continue;
-    if (!each.loopback && each.running && !made_by_a_manager(each)) return {each};
+    const bool real = !each.loopback && each.running && !made_by_a_manager(each);
+    if (real && !only_neighbours(each)) return {each};
     if (each.loopback && loopback == nullptr) loopback = &each;
+    if (real && neighbours == nullptr) neighbours = &each;
   }
   if (loopback != nullptr) return {*loopback};
+  if (neighbours != nullptr) return {*neighbours};
   return {};
+}
+
+std::vector<Interface> select_by_rule(const std::vector<Interface>& all, const Rule& rule) {
+  std::vector<Interface> chosen;
+  std::vector<Interface> loopbacks;  // an exclusion leaves loopback in, but nobody means it first
+  std::vector<Interface> neighbours;
+  for (const Interface& each : all) {
+    if (rule.exclude && each.loopback) {
+      loopbacks.push_back(each);
+    } else {
+      (only_neighbours(each) ? neighbours : chosen).push_back(each);
+    }
+  }
+  if (!chosen.empty()) return chosen;
+  return !loopbacks.empty() ? loopbacks : neighbours;
 }
 
 std::string describe(const std::vector<Interface>& all) {
@@ -130,13 +169,6 @@ std::string describe(const std::vector<Interface>& all) {
 
 }  // namespace
 
-std::string Interface::address_text() const {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (inet_ntop(ipv4 ? AF_INET : AF_INET6, address.data(), text, sizeof text) == nullptr)
-    return "?";
-  return text;
-}
-
 Result<std::vector<Interface>> list_interfaces() {
   ifaddrs* head = nullptr;
   if (getifaddrs(&head) != 0) {
@@ -149,7 +181,7 @@ Result<std::vector<Interface>> list_interfaces() {
   std::vector<Interface> all;
   for (const ifaddrs* entry = head; entry != nullptr; entry = entry->ifa_next) {
     Interface found;
-    if (entry->ifa_name == nullptr || !read_address(entry->ifa_addr, found)) continue;
+    if (entry->ifa_name == nullptr || !read_address(entry->ifa_addr, found.address)) continue;
     found.name = entry->ifa_name;
     // An alias (eth0:1) has no device of its own.
     const std::string device = found.name.substr(0, found.name.find(':'));
@@ -165,24 +197,20 @@ Result<std::vector<Interface>> list_interfaces() {
 }
 
 Result<std::vector<Interface>> select_interfaces(const std::vector<Interface>& all,
-                                                 std::string_view text) {
+                                                 std::string_view text, FamilyChoice family) {
   const Rule rule = parse_rule(text);
-  std::vector<Interface> chosen;
-  std::vector<Interface> loopbacks;  // an exclusion leaves loopback in, but nobody means it first
-  if (rule.names.empty()) {
-    chosen = select_default(all);
-  } else {
-    for (const Interface& each : all) {
-      if (!each.ipv4 || !each.up || rule.names_match(each.name) == rule.exclude) continue;
-      (rule.exclude && each.loopback ? loopbacks : chosen).push_back(each);
-    }
-    if (chosen.empty()) chosen = std::move(loopbacks);
-  }
+  const std::vector<Interface> usable = one_address_each(all, rule, family);
+  std::vector<Interface> chosen =
+      rule.names.empty() ? select_default(usable) : select_by_rule(usable, rule);
   if (!chosen.empty()) return chosen;
-  return Status(Code::kInvalidArgument, "no interface with an IPv4 address that is up " +
-                                            (text.empty() ? std::string("was found")
-                                                          : "matches '" + std::string(text) + "'") +
-                                            "; there are: " + describe(all));
+  const char* wanted = family == FamilyChoice::kAuto   ? "an"
+                       : family == FamilyChoice::kIpv4 ? "an IPv4"
+                                                       : "an IPv6";
+  return Status(
+      Code::kInvalidArgument,
+      std::string("no interface with ") + wanted + " address that is up " +
+          (text.empty() ? std::string("was found") : "matches '" + std::string(text) + "'") +
+          "; there are: " + describe(all));
 }
 
 }  // namespace weft

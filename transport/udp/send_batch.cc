@@ -15,16 +15,16 @@ namespace weft::udp {
 
 SendBatch::SendBatch(bool trains) : trains_(trains), headers_{}, control_{} {}
 
-bool SendBatch::joins(const Message& last, uint32_t bytes, const sockaddr_in* to) const {
+bool SendBatch::joins(const Message& last, uint32_t bytes, const SocketAddress* to) const {
   return trains_ && last.to == to && !last.ended && bytes != 0 && bytes <= last.datagram_bytes &&
          last.datagrams < kTrain && last.bytes + bytes <= kMaxUdpPayload;
 }
 
-void SendBatch::begin_message(uint32_t bytes, const sockaddr_in* to) {
+void SendBatch::begin_message(uint32_t bytes, const SocketAddress* to) {
   message_[messages_] = {to, 0, bytes, 0, false};
   msghdr& h = headers_[messages_].msg_hdr;
-  h.msg_name = const_cast<sockaddr_in*>(to);
-  h.msg_namelen = to ? sizeof *to : 0;
+  h.msg_name = to ? const_cast<sockaddr*>(to->get()) : nullptr;
+  h.msg_namelen = to ? to->size() : 0;
   h.msg_iov = &piece_[pieces_];
   h.msg_iovlen = 0;
   h.msg_control = nullptr;
@@ -32,7 +32,7 @@ void SendBatch::begin_message(uint32_t bytes, const sockaddr_in* to) {
   ++messages_;
 }
 
-bool SendBatch::add(const Outgoing& datagram, const sockaddr_in* to) {
+bool SendBatch::add(const Outgoing& datagram, const SocketAddress* to) {
   if (pieces_ + 2 > kPieces) return false;
   const uint32_t bytes = datagram.header_bytes + datagram.payload_bytes;
   if (messages_ == 0 || !joins(message_[messages_ - 1], bytes, to)) {

@@ -13,7 +13,6 @@
 // returns. No allocation, no unbounded loop. What may fail: nothing; refusals are counted.
 #pragma once
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -21,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/system/socket_address.h"
 #include "transport/udp/udp.h"
 
 namespace weft::udp {
@@ -42,7 +42,7 @@ class SendBatch {
   bool empty() const { return messages_ == 0; }
   // False when the batch is full. `to` is compared by its address: the same object is the same
   // destination. A null `to` is for a connected socket.
-  bool add(const Outgoing& datagram, const sockaddr_in* to);
+  bool add(const Outgoing& datagram, const SocketAddress* to);
 
   struct Outcome {
     size_t datagrams = 0;  // of those added, in order, that are dealt with
@@ -57,7 +57,7 @@ class SendBatch {
   static constexpr uint32_t kTrain = 64;  // what the oldest kernel with UDP_SEGMENT takes
 
   struct Message {
-    const sockaddr_in* to = nullptr;
+    const SocketAddress* to = nullptr;
     uint32_t datagrams = 0;
     uint32_t datagram_bytes = 0;
     uint32_t bytes = 0;
@@ -65,8 +65,8 @@ class SendBatch {
   };
   enum class Verdict { kWait, kRetry, kPartTrains, kLost };
 
-  bool joins(const Message& last, uint32_t bytes, const sockaddr_in* to) const;
-  void begin_message(uint32_t bytes, const sockaddr_in* to);
+  bool joins(const Message& last, uint32_t bytes, const SocketAddress* to) const;
+  void begin_message(uint32_t bytes, const SocketAddress* to);
   void set_train_size(size_t message);
   Verdict judge(int error, bool retried, const Message& message, UdpCounters& counters);
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "transport/udp/udp_address.h"
+#include "transport/system/socket_address.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -78,19 +78,16 @@ Result<SocketSet> SocketSet::open(const UdpConfig& config) {
 
 Status SocketSet::add(const UdpConfig& config) {
   const std::string what = "UDP socket " + std::to_string(sockets_.size() + 1) + " of " +
-                           std::to_string(config.sockets) + " on " + text_of(config.address);
-  FileDescriptor s(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+                           std::to_string(config.sockets) + " on " + config.address.text();
+  FileDescriptor s(
+      ::socket(family_of(config.address), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
   if (!s) return system_error("opening " + what, errno);
 
   if (Status bad = set_options(s.get(), config, what); !bad) return bad;
 
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  std::memcpy(&name.sin_addr, config.address.data(), config.address.size());
-  auto* generic = reinterpret_cast<sockaddr*>(&name);
-  socklen_t length = sizeof name;
-  if (::bind(s.get(), generic, length) != 0) return system_error("binding " + what, errno);
-  if (::getsockname(s.get(), generic, &length) != 0) {
+  SocketAddress name(config.address, 0);
+  if (::bind(s.get(), name.get(), name.size()) != 0) return system_error("binding " + what, errno);
+  if (::getsockname(s.get(), name.out(), name.length()) != 0) {
     return system_error("asking the port of " + what, errno);
   }
 
@@ -100,7 +97,7 @@ Status SocketSet::add(const UdpConfig& config) {
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, s.get(), &event) != 0) {
     return system_error("watching " + what, errno);
   }
-  ports_.push_back(ntohs(name.sin_port));
+  ports_.push_back(name.port());
   sockets_.push_back(std::move(s));
   return Status();
 }
@@ -108,7 +105,10 @@ Status SocketSet::add(const UdpConfig& config) {
 Status SocketSet::set_options(int socket, const UdpConfig& config, const std::string& what) {
   // Never fragment: one lost fragment loses all. PROBE and not DO, since DO believes an ICMP "too
   // big" that anybody can forge, and would then refuse segments for minutes.
-  if (!set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)) {
+  const bool ipv6 = config.address.ipv6;
+  const bool whole = ipv6 ? set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
+                          : set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+  if (!whole) {
     return system_error("forbidding fragments on " + what, errno);
   }
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, config.receive_buffer_bytes);
@@ -124,8 +124,10 @@ Status SocketSet::set_options(int socket, const UdpConfig& config, const std::st
   const Result<bool> receives = settle(config.gro, gro, "receiving in trains (UDP_GRO)", what);
   if (!receives) return receives.status();
   // Both or neither: who cannot see marks must not ask for them.
-  const bool ecn = config.ecn && set_option(socket, IPPROTO_IP, IP_RECVTOS, 1) &&
-                   set_option(socket, IPPROTO_IP, IP_TOS, kEcnCapable);
+  const int level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+  const bool ecn = config.ecn &&
+                   set_option(socket, level, ipv6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1) &&
+                   set_option(socket, level, ipv6 ? IPV6_TCLASS : IP_TOS, kEcnCapable);
   if (sockets_.empty()) sends_trains_ = *sends, receives_trains_ = *receives, sees_marks_ = true;
   sees_marks_ = sees_marks_ && ecn;
   return Status();

@@ -12,7 +12,6 @@
 // open(), in words; find_readable() never (an error reads as "nothing").
 #pragma once
 
-#include <netinet/in.h>
 #include <sys/epoll.h>
 
 #include <cstdint>

@@ -13,19 +13,21 @@ namespace {
 Status invalid(std::string words) { return Status(Code::kInvalidArgument, std::move(words)); }
 
 Status check(const UdpConfig& config) {
-  if (!udp::is_unicast(config.address)) {
-    return invalid("UDP needs one address of this host, not " + udp::text_of(config.address));
+  const bool ipv6 = config.address.ipv6;
+  if (!config.address.unicast()) {
+    return invalid("UDP needs one address of this host, not " + config.address.text());
   }
   if (config.sockets < 1 || config.sockets > kMaxPaths) {
     return invalid("UDP was asked for " + std::to_string(config.sockets) + " sockets; 1 to " +
                    std::to_string(kMaxPaths) + " are possible");
   }
-  if (config.mtu < kMinUdpMtu) {
-    return invalid("the interface of " + udp::text_of(config.address) + " has an MTU of " +
-                   std::to_string(config.mtu) + "; at least " + std::to_string(kMinUdpMtu) +
+  if (config.mtu < min_udp_mtu(ipv6)) {
+    return invalid("the interface of " + config.address.text() + " has an MTU of " +
+                   std::to_string(config.mtu) + "; at least " + std::to_string(min_udp_mtu(ipv6)) +
                    " is needed");
   }
-  const uint32_t room = std::min(config.mtu - kUdpOverhead, kMaxUdpPayload) - kMaxSegmentHeader;
+  const uint32_t room =
+      std::min(config.mtu - udp_overhead(ipv6), kMaxUdpPayload) - kMaxSegmentHeader;
   const uint32_t wanted = config.segment_bytes_override;
   if (wanted % kLineBytes != 0 || wanted > room) {
     return invalid("segments of " + std::to_string(wanted) + " bytes: a multiple of " +
@@ -37,8 +39,8 @@ Status check(const UdpConfig& config) {
 
 }  // namespace
 
-uint32_t segment_for_mtu(uint32_t mtu) {
-  const uint32_t datagram = std::min(mtu - kUdpOverhead, kMaxUdpPayload);
+uint32_t segment_for_mtu(uint32_t mtu, bool ipv6) {
+  const uint32_t datagram = std::min(mtu - udp_overhead(ipv6), kMaxUdpPayload);
   const uint32_t payload = datagram - static_cast<uint32_t>(kMaxSegmentHeader);
   return std::min(payload / kLineBytes * kLineBytes, kMaxUdpSegment);
 }
@@ -48,7 +50,7 @@ Result<std::unique_ptr<Fabric>> open_udp(const UdpConfig& asked, Memory& memory)
   if (config.mtu == 0) config.mtu = 1500;
   if (Status bad = check(config); !bad) return bad;
   if (config.segment_bytes_override == 0)
-    config.segment_bytes_override = segment_for_mtu(config.mtu);
+    config.segment_bytes_override = segment_for_mtu(config.mtu, config.address.ipv6);
   Result<udp::SocketSet> sockets = udp::SocketSet::open(config);
   if (!sockets) return sockets.status();
   return std::unique_ptr<Fabric>(

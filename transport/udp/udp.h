@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain kernel UDP over IPv4 as a fabric: what a caller needs to open one and to look into it.
+// Plain kernel UDP over IPv4 or IPv6 as a fabric: what a caller needs to open one and to look into it.
 //
 // An endpoint has N sockets, each bound to a port of its own, shared by all its links. Routers and
 // switches choose a way by the four-tuple, so a pair of ports is a path: path i of a link goes from
@@ -16,10 +16,10 @@
 // datagrams get lost.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 
+#include "transport/base/ip_address.h"
 #include "transport/base/result.h"
 #include "transport/fabric.h"
 #include "transport/memory.h"
@@ -33,8 +33,8 @@ enum class UdpFeature : uint8_t {
 };
 
 struct UdpConfig {
-  std::array<uint8_t, 4> address{};  // of this host, network order; one address, not "any"
-  int sockets = 32;                  // 1 to kMaxPaths
+  IpAddress address{};      // of this host; one address, not "any"
+  int sockets = 32;         // 1 to kMaxPaths
   uint32_t mtu = 0;         // of the interface, bytes of an IP packet; 0: not known, taken as 1500
   uint32_t speed_mbps = 0;  // of the interface; 0: not known
   uint32_t segment_bytes_override = 0;  // 0: the largest that fits the MTU, up to kMaxUdpSegment
@@ -46,19 +46,21 @@ struct UdpConfig {
   bool ecn = true;  // let routers mark instead of dropping, where that can be seen
 };
 
-// IPv4 and UDP headers.
-inline constexpr uint32_t kUdpOverhead = 28;
+// IP and UDP headers.
+constexpr uint32_t udp_overhead(bool ipv6) { return ipv6 ? 48 : 28; }
 // No datagram is longer, whatever the MTU.
 inline constexpr uint32_t kMaxUdpPayload = 65507;
 // Below this MTU a control packet would not fit a datagram.
-inline constexpr uint32_t kMinUdpMtu = kMaxControlBytes + kUdpOverhead;
+constexpr uint32_t min_udp_mtu(bool ipv6) { return kMaxControlBytes + udp_overhead(ipv6); }
+// Every link that carries IPv6 carries 1280 bytes.
+static_assert(min_udp_mtu(true) <= 1280);
 // No larger segment is chosen by itself. On loopback (MTU 65536) each step up to here moves more
 // bytes a second, and no step past it; yet a default receive buffer still holds several.
 inline constexpr uint32_t kMaxUdpSegment = 57344;
 
 // Largest segment whose datagram fits the MTU unfragmented, in whole lines, at most kMaxUdpSegment.
-// Precondition: mtu >= kMinUdpMtu.
-uint32_t segment_for_mtu(uint32_t mtu);
+// Precondition: mtu >= min_udp_mtu(ipv6).
+uint32_t segment_for_mtu(uint32_t mtu, bool ipv6);
 
 // What a fabric has seen since it was opened. Datagrams, unless bytes are named.
 struct UdpCounters {

@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint8_t kAddressVersion = 1;
 constexpr uint8_t kFamilyIpv4 = 4;
-constexpr size_t kFixedBytes = 8;
+constexpr uint8_t kFamilyIpv6 = 6;
+constexpr size_t kFixedBytes = 4;
 
 Status refuse(const std::string& why) {
   return Status(Code::kRemote, "the peer's UDP address makes no sense: " + why);
@@ -17,26 +18,13 @@ Status refuse(const std::string& why) {
 
 }  // namespace
 
-std::string text_of(const std::array<uint8_t, 4>& address) {
-  std::string out;
-  for (uint8_t part : address) {
-    if (!out.empty()) out += '.';
-    out += std::to_string(part);
-  }
-  return out;
-}
-
-bool is_unicast(const std::array<uint8_t, 4>& address) {
-  return address[0] != 0 && address[0] < 224;  // 224 and above: groups, reserved, broadcast
-}
-
 LinkAddress encode_address(const UdpAddress& address) {
-  LinkAddress out(kFixedBytes + 2 * address.ports.size());
+  LinkAddress out(kFixedBytes + address.address.size() + 2 * address.ports.size());
   wire::Writer w(out);
   w.put<uint8_t>(kAddressVersion);
-  w.put<uint8_t>(kFamilyIpv4);
+  w.put<uint8_t>(address.address.ipv6 ? kFamilyIpv6 : kFamilyIpv4);
   w.put<uint16_t>(static_cast<uint16_t>(address.ports.size()));
-  for (uint8_t part : address.address) w.put<uint8_t>(part);
+  for (uint8_t part : address.address.octets()) w.put<uint8_t>(part);
   for (uint16_t port : address.ports) w.put<uint16_t>(port);
   return out;
 }
@@ -47,14 +35,16 @@ Result<UdpAddress> decode_address(std::span<const std::byte> bytes) {
   const auto family = r.get<uint8_t>();
   const auto count = r.get<uint16_t>();
   UdpAddress out;
-  for (uint8_t& part : out.address) part = r.get<uint8_t>();
   if (r.failed()) return refuse("it has " + std::to_string(bytes.size()) + " bytes, too few");
   if (version != kAddressVersion) {
     return refuse("its version is " + std::to_string(version) + " where this side knows 1; " +
                   "is the peer a UDP fabric of the same release?");
   }
-  if (family != kFamilyIpv4)
-    return refuse("its family is " + std::to_string(family) + ", not IPv4");
+  if (family != kFamilyIpv4 && family != kFamilyIpv6)
+    return refuse("its family is " + std::to_string(family) + ", neither IPv4 nor IPv6");
+  out.address.ipv6 = family == kFamilyIpv6;
+  for (size_t i = 0; i < out.address.size(); ++i) out.address.bytes[i] = r.get<uint8_t>();
+  if (r.failed()) return refuse("it has " + std::to_string(bytes.size()) + " bytes, too few");
   if (count == 0 || count > kMaxPaths) {
     return refuse("it counts " + std::to_string(count) + " ports where 1 to " +
                   std::to_string(kMaxPaths) + " are possible");
@@ -63,7 +53,7 @@ Result<UdpAddress> decode_address(std::span<const std::byte> bytes) {
     return refuse("it counts " + std::to_string(count) + " ports but carries " +
                   std::to_string(r.left()) + " bytes of them");
   }
-  if (!is_unicast(out.address)) return refuse(text_of(out.address) + " is not one host's address");
+  if (!out.address.unicast()) return refuse(out.address.text() + " is not one host's address");
   out.ports.resize(count);
   for (uint16_t& port : out.ports) {
     port = r.get<uint16_t>();

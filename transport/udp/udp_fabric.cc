@@ -3,7 +3,6 @@
 #include "transport/udp/udp_fabric.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "transport/udp/udp_address.h"
 
@@ -17,7 +16,7 @@ UdpFabric::UdpFabric(const UdpConfig& config, SocketSet sockets, Memory& memory)
       sockets_(std::move(sockets)),
       wait_{sockets_.epoll()},
       send_batch_(sockets_.sends_trains()),
-      receive_batch_(std::min(config.mtu - kUdpOverhead, kMaxUdpPayload),
+      receive_batch_(std::min(config.mtu - udp_overhead(address_.ipv6), kMaxUdpPayload),
                      sockets_.receives_trains()) {}
 
 // Links.
@@ -30,7 +29,7 @@ UdpFabric::Link* UdpFabric::find(LinkId id) const {
 Result<LinkId> UdpFabric::create_link(LinkAddress* address) {
   Link* link = links_.take();
   if (!link) {
-    return Status(Code::kNoResource, "the UDP fabric on " + text_of(address_) + " has all its " +
+    return Status(Code::kNoResource, "the UDP fabric on " + address_.text() + " has all its " +
                                          std::to_string(kMaxLinks) + " links in use");
   }
   link->in_use = true;
@@ -41,6 +40,27 @@ Result<LinkId> UdpFabric::create_link(LinkAddress* address) {
   return id_of(*link);
 }
 
+// Whether an address can be reached from ours at all.
+Status UdpFabric::reachable(const IpAddress& peer) const {
+  const auto refuse = [&](const char* why) {
+    return Status(Code::kRemote, "this side has the address " + address_.text() + ", the peer " +
+                                     peer.text() + ": " + why);
+  };
+  if (peer.ipv6 != address_.ipv6) {
+    return refuse("IPv4 and IPv6 do not reach each other; choose one on both (WEFT_FAMILY)");
+  }
+  if (peer.loopback() != address_.loopback()) {
+    return refuse(
+        "a loopback address reaches no other host; choose the interface on both (WEFT_IFNAME)");
+  }
+  if (peer.ipv6 && peer.link_local() != address_.link_local()) {
+    return refuse(
+        "a link-local address reaches only neighbours by theirs; give both an address of the "
+        "network, or choose the interface on both (WEFT_IFNAME)");
+  }
+  return Status();
+}
+
 Status UdpFabric::connect_link(LinkId id, std::span<const std::byte> peer_address) {
   Link* link = find(id);
   if (!link) return Status(Code::kInvalidArgument, "connecting a UDP link that is not open");
@@ -48,21 +68,11 @@ Status UdpFabric::connect_link(LinkId id, std::span<const std::byte> peer_addres
     return Status(Code::kInvalidArgument, "a UDP link was connected twice");
   Result<UdpAddress> peer = decode_address(peer_address);
   if (!peer) return peer.status();
-  if (peer->loopback() != (address_[0] == 127)) {
-    return Status(Code::kRemote,
-                  "this side has the address " + text_of(address_) + ", the peer " +
-                      text_of(peer->address) +
-                      ": a loopback address reaches no other host; choose the interface "
-                      "on both (WEFT_IFNAME)");
-  }
+  if (Status bad = reachable(peer->address); !bad) return bad;
+  // A neighbour is where we are: on the link of our own address.
+  if (peer->address.link_local()) peer->address.scope = address_.scope;
   link->remotes.reserve(peer->ports.size());
-  for (uint16_t port : peer->ports) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    std::memcpy(&to.sin_addr, peer->address.data(), peer->address.size());
-    link->remotes.push_back(to);
-  }
+  for (uint16_t port : peer->ports) link->remotes.emplace_back(peer->address, port);
   link->paths = std::max(sockets_.size(), link->remotes.size());
   return Status();
 }

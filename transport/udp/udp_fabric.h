@@ -12,13 +12,12 @@
 // always makes progress unless the kernel has no room. Threading and ownership: see udp.h.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <array>
 #include <vector>
 
 #include "transport/base/pool.h"
 #include "transport/fabric.h"
+#include "transport/system/socket_address.h"
 #include "transport/udp/receive_batch.h"
 #include "transport/udp/send_batch.h"
 #include "transport/udp/socket_set.h"
@@ -69,18 +68,19 @@ class UdpFabric final : public Fabric {
     uint32_t pool_generation = 1;  // so that 0 is no link's id
     bool in_use = false;
     size_t paths = 0;
-    std::vector<sockaddr_in> remotes;  // empty until connected
+    std::vector<SocketAddress> remotes;  // empty until connected
   };
   // How a post leaves; `to` is null when it cannot.
   struct Route {
     size_t socket = 0;
-    const sockaddr_in* to = nullptr;
+    const SocketAddress* to = nullptr;
   };
 
   static LinkId id_of(const Link& link) {
     return link.pool_generation * static_cast<uint32_t>(kMaxLinks) + link.pool_index;
   }
   Link* find(LinkId id) const;
+  Status reachable(const IpAddress& peer) const;
   Route route(LinkId id, PathIndex path) const;
   bool outgoing(const SegmentPost& post, Outgoing* out) const;
   bool outgoing(const ControlPost& post, Outgoing* out) const;
@@ -89,7 +89,7 @@ class UdpFabric final : public Fabric {
   template <class Post>
   size_t gather_run(std::span<const Post> posts, Route* by);
 
-  const std::array<uint8_t, 4> address_;
+  const IpAddress address_;
   const uint32_t segment_bytes_;
   const uint32_t speed_mbps_;
   Memory& memory_;

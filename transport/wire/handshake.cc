@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t kHandleMagic = 0x48464557;
 constexpr uint32_t kFrameMagic = 0x4f464557;
 constexpr uint8_t kFamilyIpv4 = 4;
+constexpr uint8_t kFamilyIpv6 = 6;
 
 // Longest body that we write ourselves: a hello with the largest name and address.
 constexpr size_t kMaxOwnBody = 128 + kMaxFabricName + kMaxHandshakeAddress;
@@ -120,11 +121,9 @@ void encode_handle(std::span<std::byte, kHandleBytes> out, const ListenHandle& h
   Writer w(out);
   w.put<uint32_t>(kHandleMagic);
   w.put<uint8_t>(handle.version);
-  w.put<uint8_t>(kFamilyIpv4);
+  w.put<uint8_t>(handle.address.ipv6 ? kFamilyIpv6 : kFamilyIpv4);
   w.put<uint16_t>(handle.port);
-  std::array<std::byte, 16> address{};
-  std::memcpy(address.data(), handle.address.data(), handle.address.size());
-  w.put_bytes(address);
+  w.put_bytes(std::as_bytes(std::span(handle.address.bytes)));
   w.put<uint64_t>(handle.incarnation);
   w.put<uint64_t>(handle.context);
   w.put<uint32_t>(handle.device);
@@ -145,9 +144,11 @@ bool decode_handle(std::span<const std::byte> bytes, ListenHandle* out) {
   get_cookie(r, &out->cookie);
   if (r.failed() || magic != kHandleMagic) return false;
   out->version = version;
-  if (version != kHandshakeVersion || family != kFamilyIpv4 || out->port == 0) return false;
-  std::memcpy(out->address.data(), address.data(), out->address.size());
-  return true;
+  if (version != kHandshakeVersion || out->port == 0) return false;
+  if (family != kFamilyIpv4 && family != kFamilyIpv6) return false;
+  out->address.ipv6 = family == kFamilyIpv6;
+  std::memcpy(out->address.bytes.data(), address.data(), out->address.size());
+  return out->address.unicast();
 }
 
 bool decode_frame_header(std::span<const std::byte> bytes, FrameHeader* out) {

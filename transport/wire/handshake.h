@@ -6,7 +6,7 @@
 //
 //    0  u32  magic        0x48464557 ("WEFH")
 //    4  u8   version      1
-//    5  u8   address family: 4
+//    5  u8   address family: 4 or 6
 //    6  u16  TCP port
 //    8  u8 x 16  address, IPv4 in the first four
 //   24  u64  incarnation of the endpoint
@@ -63,6 +63,7 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/base/ip_address.h"
 #include "transport/base/offloads.h"
 #include "transport/wire/packet.h"
 
@@ -81,7 +82,7 @@ using Cookie = std::array<std::byte, 16>;
 
 struct ListenHandle {
   uint8_t version = kHandshakeVersion;
-  std::array<uint8_t, 4> address{};
+  IpAddress address;
   uint16_t port = 0;
   uint64_t incarnation = 0;
   uint64_t context = 0;

@@ -46,7 +46,7 @@ std::span<const std::byte> body(const std::vector<std::byte>& frame) {
 
 TEST(Handle, RoundTripsAndRefusesOthers) {
   ListenHandle handle;
-  handle.address = {10, 1, 2, 3};
+  handle.address = IpAddress::v4(10, 1, 2, 3);
   handle.port = 4711;
   handle.incarnation = 5;
   handle.context = 6;

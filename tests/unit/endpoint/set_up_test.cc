@@ -8,6 +8,7 @@
 
 #include "tests/unit/endpoint/support.h"
 #include "transport/system/file_descriptor.h"
+#include "transport/system/socket_address.h"
 #include "transport/wire/handshake.h"
 
 namespace weft::test {
@@ -24,6 +25,42 @@ TEST(SetUp, ToOneselfFromOneThread) {
   a->close(flow.receive);
   a->finish_context(1);
   a->finish_context(2);
+}
+
+bool host_has_ipv6() {
+  const FileDescriptor s(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress name(IpAddress::v6_loopback(), 0);
+  return s && ::bind(s.get(), name.get(), name.size()) == 0;
+}
+
+TEST(SetUp, OverIpv6) {
+  if (!host_has_ipv6()) GTEST_SKIP() << "this host has no ::1";
+  Knobs knobs;
+  knobs.address = IpAddress::v6_loopback();
+  auto a = open_endpoint(knobs);
+  auto b = open_endpoint(knobs);
+  ASSERT_TRUE(a && b);
+  const Pair flow = connect(*a, *b);
+  ASSERT_TRUE(flow.send && flow.receive);
+  ASSERT_NO_FATAL_FAILURE(transfer(*a, *b, flow, 1000000));
+}
+
+TEST(SetUp, BetweenTheFamiliesFailsInWords) {
+  if (!host_has_ipv6()) GTEST_SKIP() << "this host has no ::1";
+  Knobs knobs;
+  auto a = open_endpoint(knobs);
+  knobs.address = IpAddress::v6_loopback();
+  auto b = open_endpoint(knobs);
+  ASSERT_TRUE(a && b);
+  Handle handle;
+  ASSERT_TRUE(b->listen(1, &handle).ok());
+  const Result<Connector*> connector = a->start_connect(1, 0, handle);
+  Status status = connector.status();
+  if (connector.ok()) {
+    SendFlow* flow = nullptr;
+    EXPECT_TRUE(poll_until([&] { return !(status = a->connect(*connector, &flow)).ok(); }));
+  }
+  EXPECT_NE(status.words().find("WEFT_FAMILY"), std::string::npos) << status.words();
 }
 
 TEST(SetUp, BothEndsAtOnceGetOneConnection) {

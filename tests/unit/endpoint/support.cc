@@ -19,7 +19,7 @@ constexpr Duration kGenerous = seconds(60);
 
 std::unique_ptr<Endpoint> open_endpoint(const Knobs& knobs) {
   UdpConfig udp;
-  udp.address = {127, 0, 0, 1};
+  udp.address = knobs.address;
   udp.sockets = knobs.sockets;
   udp.mtu = 65536;
   udp.segment_bytes_override = knobs.segment_bytes;
@@ -30,6 +30,7 @@ std::unique_ptr<Endpoint> open_endpoint(const Knobs& knobs) {
   }
   EndpointOptions options;
   options.device_name = "lo";
+  options.address = knobs.address;
   options.device = knobs.device;
   options.progress = knobs.progress;
   options.peer_timeout = knobs.peer_timeout;

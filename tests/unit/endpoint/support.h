@@ -21,6 +21,7 @@ struct Knobs {
   uint32_t device = 0;
   int sockets = 8;
   uint32_t segment_bytes = 0;
+  IpAddress address = IpAddress::v4(127, 0, 0, 1);
 };
 
 std::unique_ptr<Endpoint> open_endpoint(const Knobs& knobs = {});

@@ -55,6 +55,7 @@ TEST_F(ConfigTest, NothingSetGivesTheDefaults) {
   EXPECT_EQ(config->stats_path(), "");
   EXPECT_EQ(config->window_bytes(), 2048u * 1024u);
   EXPECT_EQ(config->segment_bytes(), 0u);
+  EXPECT_EQ(config->family(), FamilyChoice::kAuto);
   EXPECT_EQ(config->udp_gso(), Switch::kAuto);
   EXPECT_EQ(config->udp_gro(), Switch::kAuto);
   EXPECT_TRUE(config->warnings().empty());
@@ -66,7 +67,7 @@ TEST_F(ConfigTest, EveryValueIsRead) {
       {"WEFT_FABRIC=udp", "WEFT_IFNAME==lo", "WEFT_PATHS=256", "WEFT_SELECTOR=oblivious",
        "WEFT_CC=fixed", "WEFT_PROGRESS=thread", "WEFT_PEER_TIMEOUT_MS=100", "WEFT_LINK_GBPS=0.2",
        "WEFT_LOG=trace", "WEFT_STATS=/tmp/x", "WEFT_WINDOW_KB=64", "WEFT_SEGMENT=1408",
-       "WEFT_UDP_GSO=on", "WEFT_UDP_GRO=off"});
+       "WEFT_UDP_GSO=on", "WEFT_UDP_GRO=off", "WEFT_FAMILY=ipv6"});
   ASSERT_TRUE(config.ok()) << config.status().words();
   EXPECT_EQ(config->fabric(), FabricChoice::kUdp);
   EXPECT_EQ(config->ifname(), "=lo");
@@ -78,6 +79,7 @@ TEST_F(ConfigTest, EveryValueIsRead) {
   EXPECT_EQ(config->stats_path(), "/tmp/x");
   EXPECT_EQ(config->window_bytes(), 65536u);
   EXPECT_EQ(config->segment_bytes(), 1408u);
+  EXPECT_EQ(config->family(), FamilyChoice::kIpv6);
   EXPECT_EQ(config->udp_gso(), Switch::kOn);
   EXPECT_EQ(config->udp_gro(), Switch::kOff);
 }
@@ -182,6 +184,14 @@ TEST_F(ConfigTest, NcclsInterfaceRuleIsTheWeakestSource) {
   EXPECT_EQ(read_config(sources)->ifname(), "^docker");
   sources.system_file = write("system", "WEFT_IFNAME=eth\n");
   EXPECT_EQ(read_config(sources)->ifname(), "eth");
+}
+
+TEST_F(ConfigTest, NcclsAddressFamilyIsTheWeakestSource) {
+  EXPECT_EQ(from_environment({"NCCL_SOCKET_FAMILY=AF_INET6"})->family(), FamilyChoice::kIpv6);
+  EXPECT_EQ(from_environment({"NCCL_SOCKET_FAMILY=AF_INET"})->family(), FamilyChoice::kIpv4);
+  EXPECT_EQ(from_environment({"NCCL_SOCKET_FAMILY=AF_UNIX"})->family(), FamilyChoice::kAuto);
+  EXPECT_EQ(from_environment({"NCCL_SOCKET_FAMILY=AF_INET6", "WEFT_FAMILY=auto"})->family(),
+            FamilyChoice::kAuto);
 }
 
 TEST_F(ConfigTest, ALineThatSaysNothingIsRefusedWithItsNumber) {

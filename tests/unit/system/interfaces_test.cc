@@ -12,9 +12,9 @@ namespace {
 Interface make(const char* name, const char* address, bool up = true, bool running = true) {
   Interface made;
   made.name = name;
-  made.ipv4 = inet_pton(AF_INET, address, made.address.data()) == 1;
-  if (!made.ipv4) {
-    EXPECT_EQ(inet_pton(AF_INET6, address, made.address.data()), 1) << address;
+  made.address.ipv6 = inet_pton(AF_INET, address, made.address.bytes.data()) != 1;
+  if (made.address.ipv6) {
+    EXPECT_EQ(inet_pton(AF_INET6, address, made.address.bytes.data()), 1) << address;
   }
   made.up = up;
   made.running = running;
@@ -72,9 +72,49 @@ TEST(SelectInterfaces, NoMatchSaysWhatThereIs) {
   EXPECT_FALSE(select_interfaces({}, "").ok());
 }
 
-TEST(SelectInterfaces, NeverOneThatIsDownOrWithoutIpv4) {
+TEST(SelectInterfaces, NeverOneThatIsDown) {
   EXPECT_NE(names(kServer, "eth9").find("no interface"), std::string::npos);
-  EXPECT_NE(names({kServer[4]}, "eth0").find("no interface"), std::string::npos);
+}
+
+// Both families on one machine; ib1 has IPv6 alone, eth2 nothing but what every interface has.
+const std::vector<Interface> kDual = {
+    make("lo", "127.0.0.1"),     make("lo", "::1"),           make("eth2", "fe80::2"),
+    make("eth0", "fe80::1"),     make("eth0", "2001:db8::1"), make("eth0", "10.1.0.1"),
+    make("eth0", "2001:db8::2"), make("ib1", "fe80::9"),      make("ib1", "2001:db8:1::1")};
+
+std::string addresses(const std::vector<Interface>& all, std::string_view rule,
+                      FamilyChoice family) {
+  const Result<std::vector<Interface>> chosen = select_interfaces(all, rule, family);
+  if (!chosen.ok()) return chosen.status().words();
+  std::string words;
+  for (const Interface& each : *chosen) words += (words.empty() ? "" : " ") + each.address_text();
+  return words;
+}
+
+TEST(SelectInterfaces, TakesOneAddressOfEachIpv4First) {
+  EXPECT_EQ(addresses(kDual, "", FamilyChoice::kAuto), "10.1.0.1");
+  EXPECT_EQ(addresses(kDual, "eth,ib", FamilyChoice::kAuto), "10.1.0.1 2001:db8:1::1");
+  EXPECT_EQ(addresses(kDual, "^ib", FamilyChoice::kAuto), "10.1.0.1");
+}
+
+TEST(SelectInterfaces, KeepsToTheFamilyThatIsAskedFor) {
+  EXPECT_EQ(addresses(kDual, "", FamilyChoice::kIpv6), "2001:db8::1");
+  EXPECT_EQ(addresses(kDual, "=lo", FamilyChoice::kIpv6), "::1");
+  EXPECT_EQ(addresses(kDual, "eth,ib", FamilyChoice::kIpv6), "2001:db8::1 2001:db8:1::1");
+  EXPECT_EQ(addresses(kDual, "eth,ib", FamilyChoice::kIpv4), "10.1.0.1");
+  const std::string words = addresses(kDual, "ib", FamilyChoice::kIpv4);
+  EXPECT_NE(words.find("no interface with an IPv4 address"), std::string::npos) << words;
+  EXPECT_NE(words.find("ib1 (2001:db8:1::1)"), std::string::npos) << words;
+}
+
+TEST(SelectInterfaces, TakesALinkLocalAddressOnlyWhereNothingElseIsLeft) {
+  EXPECT_EQ(addresses(kDual, "eth2", FamilyChoice::kAuto), "fe80::2");
+  EXPECT_EQ(addresses(kDual, "eth", FamilyChoice::kAuto), "10.1.0.1");
+  EXPECT_EQ(addresses({kDual[2], kDual[0]}, "", FamilyChoice::kAuto), "127.0.0.1");
+  EXPECT_EQ(addresses({kDual[2]}, "", FamilyChoice::kAuto), "fe80::2");
+  EXPECT_EQ(addresses({make("eth0", "169.254.1.2"), make("eth0", "2001:db8::1")}, "",
+                      FamilyChoice::kAuto),
+            "2001:db8::1");
 }
 
 TEST(ListInterfaces, FindsThisMachinesLoopback) {

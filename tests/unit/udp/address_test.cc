@@ -4,20 +4,39 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "transport/base/random.h"
 
 namespace weft::udp {
 namespace {
 
-UdpAddress example() { return {{10, 1, 2, 3}, {1, 49152, 65535}}; }
+UdpAddress example() { return {IpAddress::v4(10, 1, 2, 3), {1, 49152, 65535}}; }
+
+IpAddress ipv6(std::initializer_list<uint8_t> first, uint8_t last) {
+  IpAddress out{true, {}};
+  std::copy(first.begin(), first.end(), out.bytes.begin());
+  out.bytes[15] = last;
+  return out;
+}
+UdpAddress example6() { return {ipv6({0x20, 0x01, 0x0d, 0xb8}, 7), {1, 49152, 65535}}; }
 
 TEST(UdpAddress, ComesBackAsItWasSent) {
-  const LinkAddress bytes = encode_address(example());
-  EXPECT_LE(bytes.size(), kMaxLinkAddress);
-  const Result<UdpAddress> back = decode_address(bytes);
-  ASSERT_TRUE(back) << back.status().words();
-  EXPECT_EQ(back->address, example().address);
-  EXPECT_EQ(back->ports, example().ports);
+  for (const UdpAddress& sent : {example(), example6()}) {
+    const LinkAddress bytes = encode_address(sent);
+    EXPECT_LE(bytes.size(), kMaxLinkAddress);
+    const Result<UdpAddress> back = decode_address(bytes);
+    ASSERT_TRUE(back) << back.status().words();
+    EXPECT_EQ(back->address, sent.address);
+    EXPECT_EQ(back->ports, sent.ports);
+  }
+}
+
+TEST(UdpAddress, AScopeStaysAtHome) {
+  UdpAddress sent{ipv6({0xfe, 0x80}, 7), {9}};
+  sent.address.scope = 3;
+  EXPECT_EQ(sent.address.text(), "fe80::7%3");
+  EXPECT_EQ(decode_address(encode_address(sent))->address.scope, 0u);
 }
 
 TEST(UdpAddress, HoldsAsManyPortsAsALinkHasPaths) {
@@ -31,12 +50,14 @@ TEST(UdpAddress, HoldsAsManyPortsAsALinkHasPaths) {
 }
 
 TEST(UdpAddress, RefusesEveryTruncationAndEveryExtension) {
-  LinkAddress bytes = encode_address(example());
-  for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(decode_address({bytes.data(), length})) << length << " bytes";
+  for (const UdpAddress& sent : {example(), example6()}) {
+    LinkAddress bytes = encode_address(sent);
+    for (size_t length = 0; length < bytes.size(); ++length) {
+      EXPECT_FALSE(decode_address({bytes.data(), length})) << length << " bytes";
+    }
+    bytes.push_back(std::byte{1});
+    EXPECT_FALSE(decode_address(bytes));
   }
-  bytes.push_back(std::byte{1});
-  EXPECT_FALSE(decode_address(bytes));
 }
 
 TEST(UdpAddress, RefusesWhatNamesNobodyAndSaysWhy) {
@@ -47,12 +68,18 @@ TEST(UdpAddress, RefusesWhatNamesNobodyAndSaysWhy) {
     return out.status().words();
   };
   UdpAddress a = example();
-  a.address = {0, 0, 0, 0};
+  a.address = IpAddress::v4(0, 0, 0, 0);
   EXPECT_NE(refusal(a).find("0.0.0.0"), std::string::npos);
-  a.address = {224, 0, 0, 1};
+  a.address = IpAddress::v4(224, 0, 0, 1);
   EXPECT_NE(refusal(a).find("224.0.0.1"), std::string::npos);
-  a.address = {255, 255, 255, 255};
+  a.address = IpAddress::v4(255, 255, 255, 255);
   EXPECT_NE(refusal(a).find("255.255.255.255"), std::string::npos);
+  a.address = ipv6({}, 0);
+  EXPECT_NE(refusal(a).find(":: is not"), std::string::npos);
+  a.address = ipv6({0xff, 0x02}, 1);
+  EXPECT_NE(refusal(a).find("ff02::1"), std::string::npos);
+  a.address = ipv6({0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0}, 1);
+  EXPECT_NE(refusal(a).find("::ffff:10.0.0.1"), std::string::npos) << "IPv4 in disguise";
   a = example();
   a.ports[1] = 0;
   EXPECT_NE(refusal(a).find("port 0"), std::string::npos);
@@ -63,7 +90,7 @@ TEST(UdpAddress, RefusesWhatNamesNobodyAndSaysWhy) {
 TEST(UdpAddress, RefusesOtherVersionsAndFamilies) {
   for (size_t field : {0u, 1u}) {
     LinkAddress bytes = encode_address(example());
-    bytes[field] = std::byte{6};
+    bytes[field] = std::byte{5};
     EXPECT_FALSE(decode_address(bytes)) << "field " << field;
   }
 }
@@ -73,7 +100,7 @@ TEST(UdpAddress, WhatItAcceptsOfRandomBytesIsWhole) {
   Random random(kSeed);
   int accepted = 0;
   for (int i = 0; i < 20000; ++i) {
-    LinkAddress bytes = encode_address(example());
+    LinkAddress bytes = encode_address(i % 2 == 0 ? example() : example6());
     bytes.resize(random.below(bytes.size() + 4));
     for (uint64_t flips = random.below(4); flips-- > 0 && !bytes.empty();) {
       bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));

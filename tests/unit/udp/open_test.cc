@@ -14,7 +14,7 @@ namespace {
 
 UdpConfig loopback() {
   UdpConfig config;
-  config.address = {127, 0, 0, 1};
+  config.address = IpAddress::v4(127, 0, 0, 1);
   config.sockets = 4;
   return config;
 }
@@ -35,16 +35,20 @@ Status refusal(const UdpConfig& config) {
 }
 
 TEST(UdpSegment, IsTheLargestThatFitsInWholeLines) {
-  EXPECT_EQ(segment_for_mtu(1500), 1408u);
-  EXPECT_EQ(segment_for_mtu(9000), 8832u);
-  EXPECT_EQ(segment_for_mtu(65536), kMaxUdpSegment);
-  for (uint32_t mtu = kMinUdpMtu; mtu <= 65536; ++mtu) {
-    const uint32_t segment = segment_for_mtu(mtu);
-    ASSERT_EQ(segment % kLineBytes, 0u) << mtu;
-    ASSERT_GT(segment, 0u) << mtu;
-    ASSERT_LE(segment + kMaxSegmentHeader + kUdpOverhead, mtu);
-    const bool next_fits = segment + kLineBytes + kMaxSegmentHeader + kUdpOverhead <= mtu;
-    ASSERT_TRUE(!next_fits || segment == kMaxUdpSegment) << mtu;
+  EXPECT_EQ(segment_for_mtu(1500, false), 1408u);
+  EXPECT_EQ(segment_for_mtu(1500, true), 1280u);
+  EXPECT_EQ(segment_for_mtu(1280, true), 1152u);
+  EXPECT_EQ(segment_for_mtu(9000, false), 8832u);
+  EXPECT_EQ(segment_for_mtu(65536, false), kMaxUdpSegment);
+  for (const bool ipv6 : {false, true}) {
+    for (uint32_t mtu = min_udp_mtu(ipv6); mtu <= 65536; ++mtu) {
+      const uint32_t segment = segment_for_mtu(mtu, ipv6);
+      ASSERT_EQ(segment % kLineBytes, 0u) << mtu;
+      ASSERT_GT(segment, 0u) << mtu;
+      ASSERT_LE(segment + kMaxSegmentHeader + udp_overhead(ipv6), mtu);
+      const bool next_fits = segment + kLineBytes + kMaxSegmentHeader + udp_overhead(ipv6) <= mtu;
+      ASSERT_TRUE(!next_fits || segment == kMaxUdpSegment) << mtu;
+    }
   }
 }
 
@@ -76,7 +80,7 @@ TEST(UdpOpen, RefusesSettingsWithoutSense) {
   config.sockets = kMaxPaths + 1;
   EXPECT_EQ(refusal(config).code(), Code::kInvalidArgument);
   config = loopback();
-  config.mtu = kMinUdpMtu - 1;
+  config.mtu = min_udp_mtu(false) - 1;
   EXPECT_NE(refusal(config).words().find("MTU of 1243"), std::string::npos);
   config = loopback();
   config.segment_bytes_override = 1000;  // not whole lines
@@ -84,13 +88,13 @@ TEST(UdpOpen, RefusesSettingsWithoutSense) {
   config.segment_bytes_override = 1536;  // does not fit 1500
   EXPECT_EQ(refusal(config).code(), Code::kInvalidArgument);
   config = loopback();
-  config.address = {0, 0, 0, 0};
+  config.address = IpAddress::v4(0, 0, 0, 0);
   EXPECT_EQ(refusal(config).code(), Code::kInvalidArgument);
 }
 
 TEST(UdpOpen, SaysThatAnAddressIsNotOurs) {
   UdpConfig config = loopback();
-  config.address = {192, 0, 2, 1};  // kept for documentation: nobody's
+  config.address = IpAddress::v4(192, 0, 2, 1);  // kept for documentation: nobody's
   const Status status = refusal(config);
   EXPECT_EQ(status.code(), Code::kSystem);
   EXPECT_NE(status.words().find("192.0.2.1"), std::string::npos) << status.words();

@@ -44,7 +44,7 @@ struct Net {
   void send(size_t bytes, uint8_t fill) {
     testing::send_to(sender.get(), Bytes(bytes, static_cast<std::byte>(fill)), to);
   }
-  sockaddr_in to, from;
+  SocketAddress to, from;
   FileDescriptor receiver, sender;
   UdpCounters counters;
   HostMemory memory;
@@ -134,11 +134,10 @@ TEST(ReceiveBatch, NothingToDeliverCallsNobody) {
 TEST(ReceiveBatch, AnIcmpErrorHidesNoDatagram) {
   Net net;
   net.send(10, 7);
-  sockaddr_in gone_name;
+  SocketAddress gone_name;
   testing::udp_socket(&gone_name).reset();
   // Connected to a port that nobody has, what it sends comes back as an error on the next call.
-  const auto* gone = reinterpret_cast<const sockaddr*>(&gone_name);
-  ASSERT_EQ(::connect(net.receiver.get(), gone, sizeof gone_name), 0);
+  ASSERT_EQ(::connect(net.receiver.get(), gone_name.get(), gone_name.size()), 0);
   ASSERT_EQ(::send(net.receiver.get(), "x", 1, 0), 1);
   ReceiveBatch batch(1472, false);
   const auto read = batch.read(net.receiver.get(), 16, 16, net.counters);

@@ -34,7 +34,7 @@ class Load {
 
 struct Pair {
   Pair() : receiver(testing::udp_socket(&to)), sender(testing::udp_socket(&from)) {}
-  sockaddr_in to, from;
+  SocketAddress to, from;
   FileDescriptor receiver, sender;
   UdpCounters counters;
 };
@@ -167,7 +167,7 @@ TEST(SendBatch, WhatIsTooBigIsLostAndTheRestGoesOn) {
 
 TEST(SendBatch, IcmpErrorsStopNothing) {
   Pair net;
-  ASSERT_EQ(::connect(net.sender.get(), reinterpret_cast<sockaddr*>(&net.to), sizeof net.to), 0);
+  ASSERT_EQ(::connect(net.sender.get(), net.to.get(), net.to.size()), 0);
   net.receiver.reset();  // from now on each datagram is answered by "port unreachable"
   Load load;
   SendBatch batch(false);

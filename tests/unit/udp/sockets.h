@@ -14,24 +14,28 @@
 #include <vector>
 
 #include "transport/system/file_descriptor.h"
+#include "transport/system/socket_address.h"
 
 namespace weft::udp::testing {
 
 using Bytes = std::vector<std::byte>;
 
-// On 127.0.0.1, non-blocking, at a port of its own.
-inline FileDescriptor udp_socket(sockaddr_in* name) {
-  FileDescriptor s(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  *name = {};
-  name->sin_family = AF_INET;
-  name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof *name;
-  auto* generic = reinterpret_cast<sockaddr*>(name);
-  if (!s || ::bind(s.get(), generic, length) != 0 ||
-      ::getsockname(s.get(), generic, &length) != 0) {
-    throw std::runtime_error("no UDP socket on 127.0.0.1");
+// On loopback, non-blocking, at a port of its own.
+inline FileDescriptor udp_socket(SocketAddress* name,
+                                 const IpAddress& address = IpAddress::v4(127, 0, 0, 1)) {
+  FileDescriptor s(::socket(family_of(address), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  *name = SocketAddress(address, 0);
+  if (!s || ::bind(s.get(), name->get(), name->size()) != 0 ||
+      ::getsockname(s.get(), name->out(), name->length()) != 0) {
+    throw std::runtime_error("no UDP socket on " + address.text());
   }
   return s;
+}
+
+inline bool host_has_ipv6() {
+  const FileDescriptor s(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const SocketAddress name(IpAddress::v6_loopback(), 0);
+  return s && ::bind(s.get(), name.get(), name.size()) == 0;
 }
 
 inline bool set_udp_option(int socket, int option, int value) {
@@ -41,9 +45,8 @@ inline bool set_udp_option(int socket, int option, int value) {
 inline bool kernel_sends_trains(int socket) { return set_udp_option(socket, UDP_SEGMENT, 0); }
 inline bool receive_trains(int socket) { return set_udp_option(socket, UDP_GRO, 1); }
 
-inline void send_to(int socket, const Bytes& bytes, const sockaddr_in& to) {
-  const ssize_t sent = ::sendto(socket, bytes.data(), bytes.size(), 0,
-                                reinterpret_cast<const sockaddr*>(&to), sizeof to);
+inline void send_to(int socket, const Bytes& bytes, const SocketAddress& to) {
+  const ssize_t sent = ::sendto(socket, bytes.data(), bytes.size(), 0, to.get(), to.size());
   if (sent != static_cast<ssize_t>(bytes.size())) throw std::runtime_error("sendto failed");
 }
 
@@ -52,13 +55,12 @@ inline std::vector<Bytes> drain(int socket, std::vector<uint16_t>* ports = nullp
   std::vector<Bytes> out;
   Bytes room(65536);
   for (;;) {
-    sockaddr_in from{};
-    socklen_t length = sizeof from;
-    const ssize_t got = ::recvfrom(socket, room.data(), room.size(), MSG_DONTWAIT,
-                                   reinterpret_cast<sockaddr*>(&from), &length);
+    SocketAddress from;
+    const ssize_t got =
+        ::recvfrom(socket, room.data(), room.size(), MSG_DONTWAIT, from.out(), from.length());
     if (got < 0) return out;
     out.emplace_back(room.begin(), room.begin() + got);
-    if (ports) ports->push_back(ntohs(from.sin_port));
+    if (ports) ports->push_back(from.port());
   }
 }
 

@@ -32,9 +32,10 @@ class CountingSink : public FabricSink {
 };
 
 struct End {
-  End(HostMemory& memory, int sockets, UdpFeature gro) {
+  End(HostMemory& memory, int sockets, UdpFeature gro,
+      const IpAddress& address_of_host = IpAddress::v4(127, 0, 0, 1)) {
     UdpConfig config;
-    config.address = {127, 0, 0, 1};
+    config.address = address_of_host;
     config.sockets = sockets;
     config.gro = gro;
     fabric = std::move(*open_udp(config, memory));
@@ -100,11 +101,11 @@ TEST_F(UdpFabricTest, ALinkHasAPathForEachPortOfTheSideWithMore) {
 // Ports that a link of `end` is connected to, with nobody but the test behind them.
 struct PlainPeer {
   PlainPeer(End& end, int count) {
-    udp::UdpAddress plain{{127, 0, 0, 1}, {}};
+    udp::UdpAddress plain{udp::decode_address(end.address)->address, {}};
     for (int i = 0; i < count; ++i) {
-      sockaddr_in name;
-      ports.push_back(udp::testing::udp_socket(&name));
-      plain.ports.push_back(ntohs(name.sin_port));
+      SocketAddress name;
+      ports.push_back(udp::testing::udp_socket(&name, plain.address));
+      plain.ports.push_back(name.port());
     }
     LinkAddress ours;
     link = *end.fabric->create_link(&ours);
@@ -188,7 +189,7 @@ TEST_F(UdpFabricTest, LinksRunOutInWordsAndComeBack) {
 TEST_F(UdpFabricTest, ALoopbackPeerOfAnotherHostIsRefusedInWords) {
   LinkAddress address;
   const LinkId link = *a.fabric->create_link(&address);
-  const auto elsewhere = encode_address(udp::UdpAddress{{10, 0, 0, 1}, {9}});
+  const auto elsewhere = encode_address(udp::UdpAddress{IpAddress::v4(10, 0, 0, 1), {9}});
   const Status status = a.fabric->connect_link(link, elsewhere);
   EXPECT_EQ(status.code(), Code::kRemote);
   EXPECT_NE(status.words().find("loopback"), std::string::npos);
@@ -207,6 +208,7 @@ int ecn_of_next(int socket) {
   if (::recvmsg(socket, &h, MSG_DONTWAIT) < 0) return -1;
   for (cmsghdr* c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
     if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) return *CMSG_DATA(c) & 3;
+    if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) return *CMSG_DATA(c) & 3;
   }
   return -1;
 }
@@ -224,11 +226,9 @@ TEST_F(UdpFabricTest, SaysThatItsDatagramsMayBeMarked) {
 
 TEST_F(UdpFabricTest, ShowsWhichDatagramsWereMarked) {
   if (!a.fabric->offloads().ecn) GTEST_SKIP() << "this kernel shows no marks";
-  sockaddr_in from, to{};
+  SocketAddress from;
   const FileDescriptor router = udp::testing::udp_socket(&from);
-  to.sin_family = AF_INET;
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  to.sin_port = htons(udp::decode_address(b.address)->ports[0]);
+  const SocketAddress to(from.address(), udp::decode_address(b.address)->ports[0]);
   // 1 is ECT(1), 2 ECT(0), 3 a mark; the other six bits are not about congestion.
   for (int tos : {3, 0, 2, 1, 0xff, 0xfc}) {
     ASSERT_EQ(::setsockopt(router.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos), 0);
@@ -239,14 +239,12 @@ TEST_F(UdpFabricTest, ShowsWhichDatagramsWereMarked) {
 }
 
 TEST_F(UdpFabricTest, AMarkedTrainIsMarkedThroughout) {
-  sockaddr_in from, to{};
+  SocketAddress from;
   const FileDescriptor router = udp::testing::udp_socket(&from);
   if (!a.fabric->offloads().ecn || !udp::testing::set_udp_option(router.get(), UDP_SEGMENT, 100)) {
     GTEST_SKIP() << "this kernel shows no marks or sends no trains";
   }
-  to.sin_family = AF_INET;
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  to.sin_port = htons(udp::decode_address(b.address)->ports[0]);
+  const SocketAddress to(from.address(), udp::decode_address(b.address)->ports[0]);
   for (int tos : {3, 2}) {
     ASSERT_EQ(::setsockopt(router.get(), IPPROTO_IP, IP_TOS, &tos, sizeof tos), 0);
     udp::testing::send_to(router.get(), Bytes(950, std::byte{1}), to);
@@ -258,12 +256,64 @@ TEST_F(UdpFabricTest, AMarkedTrainIsMarkedThroughout) {
 TEST(UdpEcn, IsNotAskedForWhereItIsNotWanted) {
   HostMemory memory;
   UdpConfig config;
-  config.address = {127, 0, 0, 1};
+  config.address = IpAddress::v4(127, 0, 0, 1);
   config.sockets = 2;
   config.ecn = false;
   const auto fabric = open_udp(config, memory);
   ASSERT_TRUE(fabric) << fabric.status().words();
   EXPECT_FALSE((*fabric)->offloads().ecn);
+}
+
+TEST_F(UdpFabricTest, APeerOfTheOtherFamilyIsRefusedInWords) {
+  LinkAddress address;
+  const LinkId link = *a.fabric->create_link(&address);
+  const auto other = encode_address(udp::UdpAddress{IpAddress::v6_loopback(), {9}});
+  const Status status = a.fabric->connect_link(link, other);
+  EXPECT_EQ(status.code(), Code::kRemote);
+  EXPECT_NE(status.words().find("WEFT_FAMILY"), std::string::npos) << status.words();
+}
+
+// What is particular to IPv6; the contract suite runs over it too.
+class UdpIpv6Test : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!udp::testing::host_has_ipv6()) GTEST_SKIP() << "this host has no ::1";
+    a = std::make_unique<End>(memory, 2, UdpFeature::kAuto, IpAddress::v6_loopback());
+  }
+  HostMemory memory;
+  std::unique_ptr<End> a;
+  CountingSink sink;
+};
+
+TEST_F(UdpIpv6Test, SaysThatItsDatagramsMayBeMarkedAndSeesMarks) {
+  if (!a->fabric->offloads().ecn) GTEST_SKIP() << "this kernel shows no marks";
+  PlainPeer peer(*a, 1);
+  const int one = 1;
+  ASSERT_EQ(::setsockopt(peer.ports[0].get(), IPPROTO_IPV6, IPV6_RECVTCLASS, &one, sizeof one), 0);
+  SegmentPost post;
+  post.link = peer.link;
+  post.header_bytes = 64;
+  ASSERT_EQ(a->fabric->post({}, {&post, 1}), 1u);
+  EXPECT_EQ(ecn_of_next(peer.ports[0].get()), 2);
+  const SocketAddress to(IpAddress::v6_loopback(), udp::decode_address(a->address)->ports[0]);
+  for (int tclass : {3, 2, 0}) {
+    ASSERT_EQ(::setsockopt(peer.ports[0].get(), IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof tclass),
+              0);
+    udp::testing::send_to(peer.ports[0].get(), Bytes(100, std::byte{1}), to);
+  }
+  EXPECT_EQ(a->fabric->poll({}, 100, sink), 3u);
+  EXPECT_EQ(sink.marked, 1u);
+}
+
+TEST_F(UdpIpv6Test, LinkLocalAndOtherAddressesDoNotMix) {
+  LinkAddress address;
+  const LinkId link = *a->fabric->create_link(&address);
+  IpAddress neighbour = IpAddress::v6_loopback();
+  neighbour.bytes[0] = 0xfe, neighbour.bytes[1] = 0x80;
+  const Status status =
+      a->fabric->connect_link(link, encode_address(udp::UdpAddress{neighbour, {9}}));
+  EXPECT_EQ(status.code(), Code::kRemote);
+  EXPECT_NE(status.words().find("fe80::1"), std::string::npos) << status.words();
 }
 
 TEST_F(UdpFabricTest, DeviceMemoryIsRefusedInWords) {

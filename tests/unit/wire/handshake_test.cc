@@ -196,7 +196,7 @@ TEST(Handshake, AHeaderThatIsNotOursOrTooLongIsRefused) {
 TEST(Handshake, AHandleRoundTripsAndItsWrongsAreRefused) {
   Random r(4);
   ListenHandle handle;
-  handle.address = {127, 0, 0, 1}, handle.port = 0x1234, handle.incarnation = r.next();
+  handle.address = IpAddress::v4(127, 0, 0, 1), handle.port = 0x1234, handle.incarnation = r.next();
   handle.context = r.next(), handle.device = 5, handle.cookie = random_cookie(r);
   std::array<std::byte, kHandleBytes> bytes;
   encode_handle(bytes, handle);
@@ -210,6 +210,15 @@ TEST(Handshake, AHandleRoundTripsAndItsWrongsAreRefused) {
   EXPECT_EQ(out.device, handle.device);
   EXPECT_EQ(out.cookie, handle.cookie);
   for (size_t n = 0; n < 60; ++n) EXPECT_FALSE(decode_handle(std::span(bytes).first(n), &out)) << n;
+  handle.address = IpAddress::v6_loopback();
+  encode_handle(bytes, handle);
+  EXPECT_EQ(std::memcmp(bytes.data(), "WEFH\x01\x06\x34\x12\x00\x00", 10), 0);
+  EXPECT_EQ(bytes[23], std::byte{1});
+  ASSERT_TRUE(decode_handle(bytes, &out));
+  EXPECT_EQ(out.address, handle.address);
+  auto nobody = bytes;
+  nobody[23] = std::byte{0};
+  EXPECT_FALSE(decode_handle(nobody, &out)) << "an address that names nobody";
   for (size_t byte : {0, 1, 2, 3, 5}) {
     auto bad = bytes;
     bad[byte] ^= std::byte{1};
