@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ack through the four cases, and the cut when nothing else helps.
+// One ack through the cases, and the cut when nothing else helps.
 #include "multipath/congestion/nscc.h"
 
 #include <algorithm>
@@ -11,7 +11,6 @@ namespace {
 // 150,000 bytes and its MTU of 4,160.
 constexpr double kMtu = 4160.0 / 150000.0;
 constexpr double kProportional = 4 * kMtu;  // per RTT, when the queue is empty
-constexpr double kFair = 5 * kMtu;          // no mark, q >= T
 constexpr double kEta = 0.15 * kMtu;        // per RTT, always
 constexpr double kFirstWindow = 64 << 10;  // until there is an RTT
 constexpr double kShrink = 0.8;
@@ -24,7 +23,7 @@ constexpr int kAdaptDelays = 4;
 
 NsccLaw::NsccLaw(const LawConfig& config, const Pipe& pipe)
     : pipe_(pipe),
-      least_(2.0 * config.segment_bytes),
+      least_(std::min(16.0 * config.segment_bytes, std::max(2.0 * config.segment_bytes, kFirstWindow))),
       most_(std::max<double>(static_cast<double>(config.window_bytes), least_)),
       window_(std::clamp(kFirstWindow, least_, most_)) {}
 
@@ -56,11 +55,11 @@ void NsccLaw::react(const AckSample& sample, double target) {
   const double q = sample.queue_delay.seconds();
   average_ += std::min(1.0, kGain * acked / (kMtu * capacity)) * (q - average_);
   since_growth_ += sample.bytes;
-  if (!sample.marked) {
-    growth_ += capacity * acked * (q < target ? kProportional * (1 - q / target) : kFair);
+  if (q < target) {
+    if (!sample.marked) growth_ += capacity * acked * kProportional * (1 - q / target);
     return;
   }
-  if (q < target || sample.now < shrink_at_ || average_ <= target) return;
+  if (sample.now < shrink_at_ || average_ <= target) return;
   window_ *= std::max(kLeastCut, 1 - kShrink * (average_ - target) / average_);
   clamp();
   shrink_at_ = sample.now + sample.rtt;

@@ -2,11 +2,11 @@
 // NSCC, the sender-side law of Ultra Ethernet (specification 1.0, section 3.6.13), on round-trip
 // times.
 //
-// Four cases by mark and queue delay q against the target T: no mark and q < T, grow in proportion
-// to what is missing; no mark and q >= T, grow a little (the queue is somebody's burst); marked and
-// q < T, keep the window (the selector changes the path); marked and q >= T, shrink once an RTT by
-// how far the average exceeds the target. A window that exceeds by far what arrives is cut to it at
-// once (quick adapt).
+// By mark and queue delay q against the target T: no mark and q < T, grow in proportion to what is
+// missing; marked and q < T, keep the window (the selector changes the path); q >= T, shrink once
+// an RTT by how far the average exceeds the target. A window that exceeds by far what arrives is
+// cut to it at once (quick adapt). The specification's fourth case, q >= T without a mark, lets the
+// window grow; here such a delay is itself a mark.
 //
 // The specification's constants are those of a network of 100 Gbit/s and 12 us, scaled by its
 // factors a (capacity) and b (delay). Here all growth is in parts of the pipe's capacity, which is

@@ -8,8 +8,7 @@ namespace weft {
 namespace {
 
 constexpr Duration kMarkDelay = microseconds(3);  // on a fabric without noise
-constexpr int kMarkNoises = 4;                    // a mark is no less than so many deviations
-constexpr int kTargetMarks = 4;                   // and the target no less than so many marks
+constexpr int kNoises = 8;                        // both are no less than so many deviations
 constexpr Duration kBaseWindow = seconds(10);     // BBR's
 constexpr int kLeastSamples = 16;                 // that an interval must have to tell its noise
 constexpr double kFirstRate = 1.25e9;             // 10 Gbit/s, for a port that claims nothing
@@ -23,8 +22,8 @@ Pipe::Pipe(const PipeConfig& config) : config_(config) {
 }
 
 void Pipe::derive() {
-  mark_delay_ = std::max(kMarkDelay, noise_ * kMarkNoises);
-  target_delay_ = std::max(base_rtt_, mark_delay_ * kTargetMarks);
+  mark_delay_ = std::max(kMarkDelay, noise_ * kNoises);
+  target_delay_ = std::max(base_rtt_, noise_ * kNoises);
 }
 
 uint64_t Pipe::capacity() const {
@@ -67,16 +66,17 @@ void Pipe::end_interval(Time now) {
   noises_[static_cast<size_t>(turn_)] =
       samples_ >= kLeastSamples ? deviation_ / samples_ : Duration{0};
   double fastest = 0;
-  Duration calmest = weft::seconds(3600);
+  Duration deviations{};
+  int told = 0;
   for (int i = 0; i < kIntervals; ++i) {
     fastest = std::max(fastest, rates_[static_cast<size_t>(i)]);
     const Duration noise = noises_[static_cast<size_t>(i)];
-    if (noise.ns > 0) calmest = std::min(calmest, noise);
+    if (noise.ns > 0) deviations = deviations + noise, ++told;
   }
   rate_ = config_.port_bytes_per_second > 0 ? std::min(fastest, config_.port_bytes_per_second)
                                             : fastest;
-  if (calmest < weft::seconds(3600))
-    noise_ = std::clamp(calmest, config_.noise_floor, config_.noise_ceiling);
+  if (told > 0)
+    noise_ = std::clamp(deviations / told, config_.noise_floor, config_.noise_ceiling);
   derive();
   began_ = now;
   delivered_ = 0;

@@ -3,12 +3,13 @@
 // comes out at the other end, and how much of a delay means nothing.
 //
 // Base RTT is a windowed minimum over all paths, the rate a windowed maximum of what was delivered
-// (both as in BBR), until then the port's own claim. Noise is the mean deviation of RTT samples in
-// the calmest of the last intervals: on a machine with busy cores it is hundreds of microseconds,
-// on a NIC next to nothing. From these follow the two delays that matter: `mark_delay`, from which
-// a queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this stands in for
+// (both as in BBR), until then the port's own claim. Noise is the mean deviation of RTT samples from
+// a mean that follows them, over the last intervals and within bounds that the fabric sets: our own
+// queues are in it too. From these follow the two delays that matter: `mark_delay`, from which a
+// queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this stands in for
 // ECN almost without loss), and `target_delay`, what a law aims at (the base RTT: NSCC without
-// trimming), both no less than a multiple of the noise.
+// trimming), both no less than a multiple of the noise. Where noise decides, the two are one: marks
+// well below the target would be everywhere, and a selector could not tell a slow way from others.
 //
 // Pure; one object a connection. All sizes are payload bytes.
 #pragma once

@@ -43,7 +43,7 @@ struct ConnectionConfig {
   std::string_view law = "nscc";
   std::string_view selector = "reps";
   double port_bytes_per_second = 0;        // what the port claims; 0: nothing
-  Duration noise_floor = microseconds(10);  // of RTT samples: less is not told from noise here
+  Duration noise_floor = microseconds(25);  // of RTT samples: less is not told from noise here
   Duration timer_floor = milliseconds(2);  // no time-out is shorter: this fabric's scheduling noise
   Duration max_hold = microseconds(100);   // an ack is late by no more
   Duration initial_rtt = milliseconds(1);  // until there is a sample
