@@ -116,6 +116,7 @@ Status Device::open(int index, const Config& config) {
   options.address = udp.address;
   options.progress = config.progress();
   options.max_paths = udp.sockets;
+  options.probe_sizes = config.segment_bytes() == 0;
   options.selector = config.selector();
   options.law = config.congestion();
   options.window_bytes = config.window_bytes();

@@ -42,14 +42,14 @@ void PeerTable::tick(Time now) {
       fail_connectors(*peer, {Code::kRemote, words});
       destroy(*peer);
     } else if (peer->retry_at <= now) {
-      dial(*peer);
+      peer->stream ? introduce(*peer, now) : dial(*peer, now);
     } else {
       schedule(*peer);
     }
   }
 }
 
-void PeerTable::dial(Peer& peer) {
+void PeerTable::dial(Peer& peer, Time now) {
   peer.retry_at = Time::never();
   if (peer.connectors.empty()) {  // nobody wants it any more
     destroy(peer);
@@ -64,6 +64,18 @@ void PeerTable::dial(Peer& peer) {
   peer.state = Peer::State::kDialing;
   peer.stream = *stream;
   peer.stream->peer = &peer;
+  if (!peer.stream->connecting()) introduce(peer, now);
+  schedule(peer);
+}
+
+// Says hello on a stream that is there, once it is known how long packets may be.
+void PeerTable::introduce(Peer& peer, Time now) {
+  peer.retry_at = Time::never();
+  if (peer.connectors.empty()) {
+    destroy(peer);
+    return;
+  }
+  if (!find_size(peer, now)) return;
   wire::Hello hello;
   hello.cookie = peer.connectors.front()->cookie;
   hello.to_incarnation = peer.key.remote_incarnation;
@@ -79,6 +91,7 @@ void PeerTable::dial(Peer& peer) {
 void PeerTable::retry_later(Peer& peer, Time now) {
   if (peer.stream) out_of_band_.close(*peer.stream);
   peer.stream = nullptr;
+  peer.search.reset();
   peer.state = Peer::State::kWaiting;
   peer.backoff = peer.backoff.ns == 0 ? kFirstBackoff : std::min(peer.backoff * 2, kLongestBackoff);
   peer.retry_at = now + peer.backoff;
@@ -107,7 +120,7 @@ wire::Introduction PeerTable::introduction(const Peer& peer) const {
   self.device = options_.device;
   self.traffic_class = peer.key.traffic_class;
   self.address = peer.member->own;
-  self.segment_bytes = fabric_.max_segment_bytes();
+  self.segment_bytes = segment_bytes(peer);
   self.paths = static_cast<uint16_t>(std::clamp(fabric_.max_paths(), 1, kMaxPaths));
   self.offloads = fabric_.offloads();
   self.fabric = fabric_.name();
@@ -137,7 +150,7 @@ Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
   config.offloads = fabric_.offloads();
   config.peer = other.address;
   config.paths = paths;
-  config.segment_bytes = std::min(fabric_.max_segment_bytes(), other.segment_bytes);
+  config.segment_bytes = std::min(segment_bytes(peer), other.segment_bytes);
   config.peer_segment_bytes = config.segment_bytes;
   config.burst_bytes = options_.burst_bytes;
   config.window_bytes = options_.window_bytes;
@@ -148,6 +161,7 @@ Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
   config.peer_timeout = options_.peer_timeout;
   config.seed = random_.next();
   engine->attach(*peer.member, peer.link, config);
+  peer.search.reset();
   peer.state = Peer::State::kUp;
   peer.retry_at = peer.deadline = Time::never();
   return {};

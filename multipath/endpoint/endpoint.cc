@@ -162,6 +162,7 @@ Status EndpointImpl::start() {
     status = out_of_band_.open(options_.address, options_.peer_timeout,
                                std::min(options_.peer_timeout, kStrangerPatience), &peers_);
   }
+  if (status.ok()) peers_.open_probe();
   if (status.ok()) status = progress_.start(options_.progress, this);
   if (status.ok()) return {};
   return {status.code(), options_.device_name + ": " + status.words()};

@@ -60,6 +60,9 @@ struct EndpointOptions {
   std::string law = "nscc";
   uint64_t window_bytes = 2 << 20;
   uint32_t burst_bytes = 64 << 10;
+  // Find out which datagrams the way to a peer carries whole: fabrics of datagrams over IP, whose
+  // segment size was not chosen by hand.
+  bool probe_sizes = false;
   Duration timer_floor = milliseconds(2);
   // silence for which a peer is dead, and a set-up step's patience
   Duration peer_timeout = seconds(10);

@@ -243,6 +243,10 @@ void PeerTable::on_opened(Peer& peer, const Frame& frame) {
   peer.flows.push_back(std::move(flow));
 }
 
+void PeerTable::on_connected(OobStream& stream, Time now) {
+  if (stream.peer && stream.peer->state == Peer::State::kDialing) introduce(*stream.peer, now);
+}
+
 // --- Ends.
 
 void PeerTable::on_last_word(Peer& peer, const Frame& frame, Time now) {

@@ -16,6 +16,7 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kListenerId = 0;
+constexpr uint64_t kGuestId = UINT64_MAX;
 constexpr int kBatch = 64;
 constexpr int kMaxBatches = 8;                  // of events in one serve()
 constexpr int kMaxAccepts = 64;                 // in a row
@@ -51,6 +52,11 @@ Status OutOfBand::open(const IpAddress& address, Duration patience, Duration str
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0)
     return failed("no epoll");
   return {};
+}
+
+void OutOfBand::watch_guest(int descriptor) {
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = kGuestId}};
+  (void)epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
 }
 
 Result<OobStream*> OutOfBand::dial(const IpAddress& remote, uint16_t port) {
@@ -119,6 +125,10 @@ void OutOfBand::serve(Time now) {
         accept_some(now);
         continue;
       }
+      if (id == kGuestId) {
+        handler_->on_guest(now);
+        continue;
+      }
       const auto found = streams_.find(id);
       if (found != streams_.end()) pump(*found->second, event.events, now);
     }
@@ -128,7 +138,9 @@ void OutOfBand::serve(Time now) {
 }
 
 void OutOfBand::pump(OobStream& stream, uint32_t events, Time now) {
+  const bool was_connecting = stream.connecting();
   if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) stream.flush();
+  if (was_connecting && !stream.connecting()) handler_->on_connected(stream, now);
   Frame frame;
   bool more = true;
   for (int i = 0; i < kMaxFills && more && !stream.closed; ++i) {

@@ -35,11 +35,18 @@ class OutOfBand {
     virtual void on_frame(OobStream& stream, const Frame& frame, Time now) = 0;
     // The stream is over, all its frames delivered; it is closed on return.
     virtual void on_end(OobStream& stream, Time now) = 0;
+    // A stream that we dialed is there.
+    virtual void on_connected(OobStream& stream, Time now) = 0;
+    // The guest's descriptor is readable.
+    virtual void on_guest(Time now) = 0;
   };
 
   // `stranger_patience`: how long a stranger may take to present a cookie.
   Status open(const IpAddress& address, Duration patience, Duration stranger_patience,
               Handler* handler);
+
+  // One more descriptor, of somebody else's, to be watched along.
+  void watch_guest(int descriptor);
 
   uint16_t port() const { return port_; }
   int descriptor() const { return epoll_.get(); }

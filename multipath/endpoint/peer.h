@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "multipath/endpoint/oob_stream.h"
+#include "multipath/endpoint/size_search.h"
 #include "multipath/engine/engine.h"
 #include "transport/base/result.h"
 #include "transport/base/units.h"
@@ -55,6 +56,11 @@ struct Peer {
   LinkId link = 0;
   bool has_link = false;
   LinkAddress link_address;  // ours
+
+  uint16_t probe_port = 0;             // of the peer; 0: it returns no size probes
+  uint32_t segment_bytes = 0;          // what the way to it carries; 0: not known
+  std::unique_ptr<SizeSearch> search;  // while that is being found out
+  uint64_t search_nonce = 0;
 
   Time deadline = Time::never();  // of the attempt
   Time retry_at = Time::never();

@@ -47,6 +47,7 @@ Result<Listener*> PeerTable::listen(uint64_t context, Handle* handle) {
   says.context = context;
   says.device = options_.device;
   says.cookie = *cookie;
+  says.probe_port = probe_.port();
   handle->fill(std::byte{0});
   wire::encode_handle(std::span(*handle).first<wire::kHandleBytes>(), says);
   listeners_.push_back(std::move(listener));
@@ -119,8 +120,10 @@ Result<Connector*> PeerTable::start_connect(uint64_t context, int32_t traffic_cl
   peer->connectors.push_back(connector);
   connectors_.emplace(connector, std::move(owned));
   if (fresh) {
-    peer->deadline = monotonic_now() + options_.peer_timeout;
-    dial(*peer);
+    const Time now = monotonic_now();
+    peer->deadline = now + options_.peer_timeout;
+    peer->probe_port = to.probe_port;
+    dial(*peer, now);
   } else if (peer->state == Peer::State::kUp) {
     send_open(*peer, *connector);
   }

@@ -7,7 +7,8 @@
 //       open(cookie, request)          ------------------->  waits in the listener's queue
 //       done                          <-------------------   accept(): opened(request, flow)
 //
-// Later connectors with the same key send `open` on the stream that is there. Two ends that dial
+// Between dial and hello the connector finds out how long a datagram may be on the way, where the
+// options ask for it (size_search.h); the hello tells. Later connectors with the same key send `open` on the stream that is there. Two ends that dial
 // each other at once: the hello of the lower incarnation wins; the other end drops its own attempt
 // when that hello comes, and whoever is refused as "crossed" waits for it, and tries again if it
 // does not come.
@@ -29,6 +30,7 @@
 
 #include "multipath/endpoint/endpoint.h"
 #include "multipath/endpoint/out_of_band.h"
+#include "multipath/endpoint/path_probe.h"
 #include "multipath/endpoint/peer.h"
 #include "multipath/engine/progress_thread.h"
 #include "transport/base/random.h"
@@ -41,6 +43,8 @@ class PeerTable final : public OutOfBand::Handler {
             OutOfBand& out_of_band);
   // Draws the incarnation.
   Status open();
+  // Once the out-of-band side is open: the socket for size probes, if the options ask for them.
+  void open_probe();
 
   Result<Listener*> listen(uint64_t context, Handle* handle);
   void close_listener(Listener* listener);
@@ -60,6 +64,8 @@ class PeerTable final : public OutOfBand::Handler {
 
   void on_frame(OobStream& stream, const Frame& frame, Time now) override;
   void on_end(OobStream& stream, Time now) override;
+  void on_connected(OobStream& stream, Time now) override;
+  void on_guest(Time now) override;
   // Attempts that are late, or due again.
   void tick(Time now);
   Time deadline() const { return next_tick_; }
@@ -84,13 +90,19 @@ class PeerTable final : public OutOfBand::Handler {
   static void count(const Peer& peer, EndpointStatistics* out);
 
   // attempts.cc: until both ends have a connection.
-  void dial(Peer& peer);
+  void dial(Peer& peer, Time now);
+  void introduce(Peer& peer, Time now);
   void retry_later(Peer& peer, Time now);
   void settle_attempt(Peer& peer, Connector* refused, const Status& status, Time now);
   void schedule(const Peer& peer);
   Status bring_up(Peer& peer, const wire::Introduction& other);
   wire::Introduction introduction(const Peer& peer) const;
   Status agree(const wire::Introduction& other) const;
+
+  // sizes.cc: what the way to a peer carries.
+  bool find_size(Peer& peer, Time now);
+  void settle_size(Peer& peer, Time now);
+  uint32_t segment_bytes(const Peer& peer) const;
 
   // handshake.cc: what is said.
   void on_stranger(OobStream& stream, const Frame& frame, Time now);
@@ -113,6 +125,14 @@ class PeerTable final : public OutOfBand::Handler {
   OutOfBand& out_of_band_;
   uint64_t incarnation_ = 0;
   Random random_{0};  // reseeded in open(); for connections' seeds, nothing secret
+
+  struct KnownSize {
+    uint32_t segment = 0;
+    Time until;
+  };
+  PathProbe probe_;
+  std::map<std::string, KnownSize> known_sizes_;  // by address; at most kMaxKnownSizes
+  static constexpr size_t kMaxKnownSizes = 1024;
 
   std::map<PeerKey, Peer*> by_key_;  // those that take new flows
   Peers peers_;                      // all

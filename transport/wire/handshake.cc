@@ -14,6 +14,9 @@ namespace {
 
 constexpr uint32_t kHandleMagic = 0x48464557;
 constexpr uint32_t kFrameMagic = 0x4f464557;
+constexpr uint32_t kProbeMagic = 0x50464557;
+constexpr uint8_t kOnItsWay = 1;
+constexpr uint8_t kOnItsWayBack = 2;
 constexpr uint8_t kFamilyIpv4 = 4;
 constexpr uint8_t kFamilyIpv6 = 6;
 
@@ -128,6 +131,7 @@ void encode_handle(std::span<std::byte, kHandleBytes> out, const ListenHandle& h
   w.put<uint64_t>(handle.context);
   w.put<uint32_t>(handle.device);
   w.put_bytes(handle.cookie);
+  w.put<uint16_t>(handle.probe_port);
 }
 
 bool decode_handle(std::span<const std::byte> bytes, ListenHandle* out) {
@@ -142,6 +146,7 @@ bool decode_handle(std::span<const std::byte> bytes, ListenHandle* out) {
   out->context = r.get<uint64_t>();
   out->device = r.get<uint32_t>();
   get_cookie(r, &out->cookie);
+  out->probe_port = r.get<uint16_t>();
   if (r.failed() || magic != kHandleMagic) return false;
   out->version = version;
   if (version != kHandshakeVersion || out->port == 0) return false;
@@ -149,6 +154,31 @@ bool decode_handle(std::span<const std::byte> bytes, ListenHandle* out) {
   out->address.ipv6 = family == kFamilyIpv6;
   std::memcpy(out->address.bytes.data(), address.data(), out->address.size());
   return out->address.unicast();
+}
+
+void encode_size_probe(std::span<std::byte> out, const SizeProbe& probe) {
+  Writer w(out);
+  w.put<uint32_t>(kProbeMagic);
+  w.put<uint8_t>(kHandshakeVersion);
+  w.put<uint8_t>(probe.back ? kOnItsWayBack : kOnItsWay);
+  w.put<uint16_t>(0);
+  w.put_bytes(probe.cookie);
+  w.put<uint64_t>(probe.nonce);
+  w.put<uint32_t>(probe.bytes);
+}
+
+bool decode_size_probe(std::span<const std::byte> datagram, SizeProbe* out) {
+  Reader r(datagram);
+  const auto magic = r.get<uint32_t>();
+  const auto version = r.get<uint8_t>();
+  const auto way = r.get<uint8_t>();
+  r.skip(2);
+  get_cookie(r, &out->cookie);
+  out->nonce = r.get<uint64_t>();
+  out->bytes = r.get<uint32_t>();
+  out->back = way == kOnItsWayBack;
+  return !r.failed() && magic == kProbeMagic && version == kHandshakeVersion &&
+         (way == kOnItsWay || way == kOnItsWayBack) && out->bytes == datagram.size();
 }
 
 bool decode_frame_header(std::span<const std::byte> bytes, FrameHeader* out) {

@@ -13,7 +13,8 @@
 //   32  u64  context of the listener
 //   40  u32  device
 //   44  u8 x 16  cookie of the listener
-//   60  u32  reserved
+//   60  u16  UDP port for size probes; 0: none
+//   62  u16  reserved
 //
 // Frame: a header of 12 bytes, which no version may change, then the body:
 //
@@ -50,6 +51,17 @@
 //   48  u16  length of the link address, at most 4096
 //   50  u16  reserved
 //   52  ...  name, link address
+//
+// Size probe, a UDP datagram as long as the one it stands for; the peer returns it at that length:
+//
+//    0  u32  magic        0x50464557 ("WEFP")
+//    4  u8   version      1
+//    5  u8   1 on its way, 2 on its way back
+//    6  u16  reserved
+//    8  u8 x 16  cookie of the listener
+//   24  u64  nonce, the prober's own
+//   32  u32  bytes of the whole datagram
+//   36  ...  zeros
 //
 // Decoders check every length and range that can be judged without a connection; bytes past the
 // fields they know are ignored, so that a version may grow. Pure: no socket, no clock.
@@ -88,12 +100,26 @@ struct ListenHandle {
   uint64_t context = 0;
   uint32_t device = 0;
   Cookie cookie{};
+  uint16_t probe_port = 0;
 };
 
 void encode_handle(std::span<std::byte, kHandleBytes> out, const ListenHandle& handle);
 // False: not a handle of ours, or of a version whose layout we do not know (out->version says
 // which).
 bool decode_handle(std::span<const std::byte> bytes, ListenHandle* out);
+
+inline constexpr size_t kSizeProbeBytes = 36;
+
+struct SizeProbe {
+  bool back = false;
+  Cookie cookie{};
+  uint64_t nonce = 0;
+  uint32_t bytes = 0;
+};
+// Precondition: the span has kSizeProbeBytes.
+void encode_size_probe(std::span<std::byte> out, const SizeProbe& probe);
+// False: not ours, or not as long as it says.
+bool decode_size_probe(std::span<const std::byte> datagram, SizeProbe* out);
 
 enum class FrameType : uint8_t {
   kHello = 1,

@@ -21,7 +21,7 @@ std::unique_ptr<Endpoint> open_endpoint(const Knobs& knobs) {
   UdpConfig udp;
   udp.address = knobs.address;
   udp.sockets = knobs.sockets;
-  udp.mtu = 65536;
+  udp.mtu = knobs.mtu;
   udp.segment_bytes_override = knobs.segment_bytes;
   Result<std::unique_ptr<Fabric>> fabric = open_udp(udp, host_memory);
   if (!fabric.ok()) {
@@ -31,6 +31,7 @@ std::unique_ptr<Endpoint> open_endpoint(const Knobs& knobs) {
   EndpointOptions options;
   options.device_name = "lo";
   options.address = knobs.address;
+  options.probe_sizes = knobs.probe_sizes;
   options.device = knobs.device;
   options.progress = knobs.progress;
   options.peer_timeout = knobs.peer_timeout;

@@ -21,6 +21,8 @@ struct Knobs {
   uint32_t device = 0;
   int sockets = 8;
   uint32_t segment_bytes = 0;
+  uint32_t mtu = 65536;
+  bool probe_sizes = false;
   IpAddress address = IpAddress::v4(127, 0, 0, 1);
 };
 

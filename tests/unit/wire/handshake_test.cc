@@ -193,11 +193,36 @@ TEST(Handshake, AHeaderThatIsNotOursOrTooLongIsRefused) {
   }
 }
 
+TEST(Handshake, ASizeProbeIsAsLongAsItSaysOrRefused) {
+  Random r(5);
+  SizeProbe probe{false, random_cookie(r), r.next(), 1472};
+  std::vector<std::byte> datagram(1472);
+  SizeProbe out;
+  for (const bool back : {false, true}) {
+    probe.back = back;
+    encode_size_probe(datagram, probe);
+    ASSERT_TRUE(decode_size_probe(datagram, &out));
+    EXPECT_EQ(out.back, back);
+    EXPECT_EQ(out.cookie, probe.cookie);
+    EXPECT_EQ(out.nonce, probe.nonce);
+  }
+  EXPECT_EQ(std::memcmp(datagram.data(), "WEFP\x01\x02", 6), 0);
+  for (size_t n = 0; n < datagram.size(); ++n) {
+    ASSERT_FALSE(decode_size_probe(std::span(datagram).first(n), &out)) << n;
+  }
+  for (size_t byte : {0, 1, 2, 3, 4, 5, 32, 33, 34, 35}) {
+    auto bad = datagram;
+    bad[byte] ^= std::byte{0x10};
+    EXPECT_FALSE(decode_size_probe(bad, &out)) << byte;
+  }
+}
+
 TEST(Handshake, AHandleRoundTripsAndItsWrongsAreRefused) {
   Random r(4);
   ListenHandle handle;
   handle.address = IpAddress::v4(127, 0, 0, 1), handle.port = 0x1234, handle.incarnation = r.next();
   handle.context = r.next(), handle.device = 5, handle.cookie = random_cookie(r);
+  handle.probe_port = 0x5678;
   std::array<std::byte, kHandleBytes> bytes;
   encode_handle(bytes, handle);
   EXPECT_EQ(std::memcmp(bytes.data(), "WEFH\x01\x04\x34\x12\x7f\x00\x00\x01", 12), 0);
@@ -208,6 +233,7 @@ TEST(Handshake, AHandleRoundTripsAndItsWrongsAreRefused) {
   EXPECT_EQ(out.incarnation, handle.incarnation);
   EXPECT_EQ(out.context, handle.context);
   EXPECT_EQ(out.device, handle.device);
+  EXPECT_EQ(out.probe_port, handle.probe_port);
   EXPECT_EQ(out.cookie, handle.cookie);
   for (size_t n = 0; n < 60; ++n) EXPECT_FALSE(decode_handle(std::span(bytes).first(n), &out)) << n;
   handle.address = IpAddress::v6_loopback();
