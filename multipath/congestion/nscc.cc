@@ -3,6 +3,7 @@
 #include "multipath/congestion/nscc.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft {
 namespace {
@@ -16,6 +17,11 @@ constexpr double kFirstWindow = 64 << 10;  // until there is an RTT
 constexpr double kShrink = 0.8;
 constexpr double kLeastCut = 0.5;
 constexpr double kGain = 0.0125;  // of the average, for an ack of one reference MTU
+// The target of a flow with this window in flight is the pipe's; a larger window's is shorter.
+constexpr double kTargetWindow = 100e3;
+constexpr double kTargetLeast = 0.4;
+constexpr double kTargetShare = 0.6;
+constexpr double kTargetMost = 2;
 constexpr int kAdaptDivisor = 8;
 constexpr int kAdaptDelays = 4;
 
@@ -44,9 +50,16 @@ void NsccLaw::on_ack(const AckSample& sample) {
   const Duration target = pipe_.target_delay();
   if (sample.rtt.ns > 0) {
     quick_adapt(sample.now, sample.queue_delay, target);
-    react(sample, target.seconds());
+    react(sample, this->target());
   }
   apply_growth(sample.now);
+}
+
+// Who shares a queue sees the same delay; as the one with the larger window takes it for too long
+// earlier, windows meet (Swift's flow scaling, SIGCOMM 2020, section 3.1).
+double NsccLaw::target() const {
+  const double scale = kTargetLeast + kTargetShare * std::sqrt(kTargetWindow / window_);
+  return pipe_.target_delay().seconds() * std::min(scale, kTargetMost);
 }
 
 void NsccLaw::react(const AckSample& sample, double target) {

@@ -30,6 +30,8 @@ class NsccLaw final : public Law {
   void react(const AckSample& sample, double target);
   void apply_growth(Time now);
   void quick_adapt(Time now, Duration queue_delay, Duration target);
+  // The queue delay to aim at, in seconds: the pipe's, less for those who have much in flight.
+  double target() const;
   void clamp();
 
   const Pipe& pipe_;

@@ -174,12 +174,12 @@ void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& s
     path.probe_arrived = std::max(path.probe_arrived, number);
   } else {
     if (SendMessage* message = find(copy)) message->mark_acked(copy.segment);
-    const bool marked = sample.marks > 0 || sample.queued;
+    const Mark mark = sample.marks > 0 ? Mark::kEcn : sample.queued ? Mark::kQueue : Mark::kNone;
     sample.marks -= sample.marks > 0;
     pipe_.on_delivered(report.now, copy.bytes);
     law_->on_ack(
-        {report.now, copy.bytes, sample.rtt, pipe_.queue_delay(sample.rtt), marked});
-    selector_->on_ack(path.index, static_cast<double>(copy.bytes) / burst_bytes(), marked);
+        {report.now, copy.bytes, sample.rtt, pipe_.queue_delay(sample.rtt), mark != Mark::kNone});
+    selector_->on_ack(path.index, static_cast<double>(copy.bytes) / burst_bytes(), mark);
   }
   settle(path, copy);
   if (copy.epoch != path.epoch) return;  // says nothing about the queue pair of today

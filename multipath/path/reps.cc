@@ -5,6 +5,14 @@
 #include <algorithm>
 
 namespace weft {
+namespace {
+
+// Where one burst in five comes back marked, a fifth of the bursts is recycled and not four: the
+// other ways carry more before this one's queue overflows.
+constexpr double kEcnCost = 3;
+constexpr double kMostDebt = 8;
+
+}  // namespace
 
 RepsSelector::RepsSelector(const SelectorConfig& config)
     : explorer_(config),
@@ -24,20 +32,34 @@ PathIndex RepsSelector::next(const Turn& turn) {
     for (uint32_t tries = 0; tries < kRing; ++tries) {
       if (take(again_++, turn, &path)) return path;
     }
-    return explorer_.next(turn);
+    return explore(turn);
   }
   while (fresh_ > 0) {
     const bool taken = take(head_ - fresh_, turn, &path);
     --fresh_;
     if (taken && turn.bursts >= kFewBursts) return path;
   }
-  return explorer_.next(turn);
+  return explore(turn);
 }
 
-void RepsSelector::on_ack(PathIndex path, double bursts, bool marked) {
+PathIndex RepsSelector::explore(const Turn& turn) {
+  PathIndex path = explorer_.next(turn);
+  for (size_t tries = 0; tries < returned_.size() && avoided_.test(path); ++tries) {
+    avoided_.set(path, false);
+    path = explorer_.next(turn);
+  }
+  return path;
+}
+
+void RepsSelector::on_ack(PathIndex path, double bursts, Mark mark) {
   double& returned = returned_[path];
-  if (marked) {
-    returned = std::max(0.0, returned - bursts);
+  avoided_.set(path, mark != Mark::kNone);
+  if (mark == Mark::kQueue) {
+    returned = std::min(returned, 0.0);  // the burst that it belonged to is spoilt
+    return;
+  }
+  if (mark == Mark::kEcn) {
+    returned = std::max(std::min(returned, 0.0) - bursts * kEcnCost, -kMostDebt);
     return;
   }
   returned += bursts;

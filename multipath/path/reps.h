@@ -9,8 +9,9 @@
 // again) and remembered paths are used a second time.
 //
 // Where this differs from the paper: the unit that is recycled is a burst and not a packet, so acks
-// are counted up to one; with fewer than 20 bursts in flight it sprays, since the ring then says
-// more about the past than about the network.
+// are counted up to one, from one mark to the next; an ECN mark costs the path its next bursts too;
+// exploring passes once over a path whose last answer was marked; with fewer than 20 bursts in
+// flight it sprays, since the ring then says more about the past than about the network.
 #pragma once
 
 #include <vector>
@@ -25,7 +26,7 @@ class RepsSelector final : public Selector {
   explicit RepsSelector(const SelectorConfig& config);
   std::string_view name() const override { return "reps"; }
   PathIndex next(const Turn& turn) override;
-  void on_ack(PathIndex path, double bursts, bool marked) override;
+  void on_ack(PathIndex path, double bursts, Mark mark) override;
   void on_timeout(PathIndex path, Time now) override;
   void on_alive(PathIndex path, bool alive) override;
 
@@ -38,10 +39,13 @@ class RepsSelector final : public Selector {
   };
 
   bool take(uint32_t place, const Turn& turn, PathIndex* path);
+  PathIndex explore(const Turn& turn);
 
   ObliviousSelector explorer_;
   const Duration freeze_;
-  std::vector<double> returned_;  // by path: bursts that came back unmarked and are not recycled
+  // By path: bursts that came back unmarked and are not recycled; below zero, a debt.
+  std::vector<double> returned_;
+  PathMask avoided_;
   std::array<Entry, kRing> ring_{};
   uint32_t head_ = 0;   // where the next entry goes
   uint32_t fresh_ = 0;  // entries before head_ that were not used yet

@@ -29,6 +29,13 @@ class PathMask {
   std::array<uint64_t, kMaxPaths / 64> words_{};
 };
 
+// What an answer says about the way it took.
+enum class Mark : uint8_t {
+  kNone,
+  kQueue,  // it met a queue longer than the mark delay: as all ways do where the law keeps them full
+  kEcn,    // a switch on the way says that it is congested
+};
+
 // What a selector may look at when a burst is to go.
 struct Turn {
   const PathMask& usable;  // any() holds
@@ -43,8 +50,8 @@ class Selector {
   // The path of the next burst, one that is usable; or one that is not at the moment (its ring is
   // full), and then the burst waits for it.
   virtual PathIndex next(const Turn& turn) = 0;
-  // `bursts` (a fraction, mostly) came back on this path; `marked`: it met a queue.
-  virtual void on_ack(PathIndex path, double bursts, bool marked) = 0;
+  // `bursts` (a fraction, mostly) came back on this path.
+  virtual void on_ack(PathIndex path, double bursts, Mark mark) = 0;
   // Copies on this path are overdue.
   virtual void on_timeout(PathIndex path, Time now) = 0;
   // The path was declared dead, or came back.
