@@ -4,9 +4,8 @@
 A file has a table of cases: a name, what must hold, how many hash seeds CI runs, and a function that
 gets a Run, uses it, and states checks. Each case and seed is one line with what was measured, and a
 failure is followed by the command that runs it again. A case may be tried again where `tries` says
-so: the machine is shared, its noise only ever makes figures worse, and every try is printed. A case
-that the library cannot pass yet is `enabled=False`: skipped with words, unless --all or --only asks.
-The last line is `N passed, N failed, N skipped`; exit code 77 where no bed can be built.
+so: the machine is shared, its noise only ever makes figures worse, and every try is printed. The last
+line is `N passed, N failed, N skipped`; exit code 77 where no bed can be built.
 """
 import argparse
 import contextlib
@@ -47,8 +46,6 @@ class Case:
     what: str
     run: typing.Callable
     ci_seeds: int = 1
-    enabled: bool = True
-    why_not: str = ""
 
 
 @dataclasses.dataclass
@@ -182,10 +179,8 @@ def sleep_until(when):
 def parse(description, cases):
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="cases:\n" + "\n".join("  %-18s %s%s" % (
-            case.name, case.what, "" if case.enabled else " (not by default)") for case in cases))
+        epilog="cases:\n" + "\n".join("  %-18s %s" % (case.name, case.what) for case in cases))
     parser.add_argument("--only", help="cases, with commas between them")
-    parser.add_argument("--all", action="store_true", help="also what is not run by default")
     parser.add_argument("--seeds", type=int, help="run hash seeds 1 to N of every case")
     parser.add_argument("--seed", type=int, help="run this hash seed alone")
     parser.add_argument("--seconds", type=float, default=2.5, help="of a stream (%(default)s)")
@@ -223,10 +218,6 @@ def run_cases(description, cases):
         return 77
     for case in cases:
         if options.chosen is not None and case.name not in options.chosen:
-            continue
-        if not case.enabled and not options.all and options.chosen is None:
-            print("skip  %s: %s" % (case.name, case.why_not))
-            counts["skip"] += 1
             continue
         for seed in [options.seed] if options.seed is not None else range(
                 1, (options.seeds or case.ci_seeds) + 1):

@@ -52,7 +52,7 @@ def small_beside_large(run):
 
 CASES = [
     Case("two_jobs", "the goodputs of two jobs at once differ by no more than %g to %g" % FAIR,
-         two_jobs, ci_seeds=2, why_not="needs a congestion law that reacts"),
+         two_jobs, ci_seeds=2),
     Case("small_beside_large", "the 99th percentile of 8 KB messages, idle and beside a stream, is stated",
          small_beside_large),
 ]

@@ -82,18 +82,14 @@ def spine_revived(run):
         run.check("speed_after_revive", seen.rate(revived + 1.0, end - 0.1) / before, low=RETURNED)
 
 
-NOT_YET = "needs a selector and a congestion law that react"
-
 CASES = [
-    Case("many_paths", "at least %g of 744 Mbit/s of payload" % ALL, many_paths, ci_seeds=5,
-         enabled=False, why_not=NOT_YET),
-    Case("many_paths_ipv6", "the same over IPv6", many_paths_ipv6,
-         why_not="NCCL_SOCKET_FAMILY is not heeded yet"),
+    Case("many_paths", "at least %g of 744 Mbit/s of payload" % ALL, many_paths, ci_seeds=5),
+    Case("many_paths_ipv6", "the same over IPv6", many_paths_ipv6),
     Case("one_path", "with WEFT_PATHS=1 about a quarter of it", one_path),
     Case("spine_killed", "at least %g of three links after the kill, no stall over %d ms" %
-         (DEAD, STALL_MS), spine_killed, why_not=NOT_YET),
+         (DEAD, STALL_MS), spine_killed),
     Case("spine_revived", "at least %g of the old speed a second after it forwards again" % RETURNED,
-         spine_revived, why_not=NOT_YET),
+         spine_revived),
 ]
 
 if __name__ == "__main__":

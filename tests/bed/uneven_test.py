@@ -43,10 +43,9 @@ def one_marks(run):
 
 
 CASES = [
-    Case("one_slow", "at least %g of the sum of what the links carry" % SUM, one_slow, ci_seeds=2,
-         enabled=False, why_not="needs a selector that reacts"),
+    Case("one_slow", "at least %g of the sum of what the links carry" % SUM, one_slow, ci_seeds=2),
     Case("one_marks", "marking %d%%, a spine carries less than the others' mean and than without" % MARKS,
-         one_marks, ci_seeds=2, why_not="needs ECN and a selector that reacts"),
+         one_marks, ci_seeds=2),
 ]
 
 if __name__ == "__main__":
