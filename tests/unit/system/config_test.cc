@@ -46,8 +46,8 @@ TEST_F(ConfigTest, NothingSetGivesTheDefaults) {
   EXPECT_EQ(config->fabric(), FabricChoice::kAuto);
   EXPECT_EQ(config->ifname(), "");
   EXPECT_EQ(config->paths(), 32u);
-  EXPECT_EQ(config->selector(), "oblivious");
-  EXPECT_EQ(config->congestion(), "fixed");
+  EXPECT_EQ(config->selector(), "reps");
+  EXPECT_EQ(config->congestion(), "nscc");
   EXPECT_EQ(config->progress(), ProgressMode::kAuto);
   EXPECT_EQ(config->peer_timeout(), seconds(10));
   EXPECT_EQ(config->link_gbps(), 0.0);
