@@ -147,7 +147,8 @@ Time Connection::poll_timeout() const {
   if (p.failed) return Time::never();
   Time at = earlier(p.sender.ledger().deadline(), p.repeat_at);
   at = earlier(at, p.receiver.ack_deadline());
-  if (p.sender.statements_due() || p.kill.due() || p.regions.due()) at = Time{INT64_MIN};
+  at = earlier(at, p.sender.seen_deadline());
+  if (p.sender.statements_due(Time{INT64_MIN}) || p.kill.due() || p.regions.due()) at = Time{INT64_MIN};
   return earlier(at, p.liveness.deadline());
 }
 

@@ -30,7 +30,7 @@ struct Connection::Parts {
     if (regions.learn(s)) sender.on_region_known();
   }
   void on(const wire::RegionSeen& s) { regions.confirm(s); }
-  void on(const wire::Grant& s) { sender.on_grant(s); }
+  void on(const wire::Grant& s) { sender.on_grant(report.now, s); }
   void on(const wire::GrantsSeen& s) { receiver.on_grants_seen(s); }
   void on(const wire::Record& s) { receiver.on_record(report.now, s); }
   void on(const wire::PathAck& s) { sender.on_path_ack(report, s); }

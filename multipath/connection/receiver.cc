@@ -210,7 +210,7 @@ void Receiver::on_arrival(Time now, const wire::DataHeader& h, bool marked) {
 void Receiver::on_probe(Time now, const wire::ProbeHeader& probe, bool marked) {
   if (probe.path >= kMaxPaths) return;
   see_packet(now, probe.path, probe.packet, marked);
-  owe_ack(now, true);
+  owe_ack(now, kAtOnce);
 }
 
 void Receiver::see_packet(Time now, PathIndex index, uint64_t packet, bool marked) {
@@ -239,7 +239,10 @@ void Receiver::arrive(Time now, PartState& p, uint32_t segment) {
   ++stamp_;
   parts_due_.push_back(p);
   const bool whole = p.complete();
-  owe_ack(now, whole);
+  // What follows a small message is mostly an answer, which takes the ack along.
+  owe_ack(now, !whole              ? config_.max_hold
+               : p.segments == 1 ? std::min(kShortHold, config_.max_hold)
+                                   : kAtOnce);
   if (whole) finish_part(p);
 }
 

@@ -131,7 +131,8 @@ class Receiver {
   void repeat();
   // False when the packet is full and something is left.
   bool compose(Time now, wire::ControlWriter& out);
-  // Everything due has left: what is complete may be reported.
+  // Everything due has left: what is complete may be reported. The ack of a small message may be
+  // due later.
   void acks_left();
   bool poll_event(Event* event);
 
@@ -159,7 +160,10 @@ class Receiver {
   void land_long(Time now, const wire::Immediate& imm, uint32_t bytes);
   void see_packet(Time now, PathIndex path, uint64_t packet, bool marked);
   void acknowledge_again(Time now, ReceiveFlowState& flow, uint32_t number, uint32_t part);
-  void owe_ack(Time now, bool at_once);
+  static constexpr Duration kAtOnce{};
+  static constexpr Duration kShortHold = microseconds(25);
+  // The ack of an arrival: no later than `hold` from now.
+  void owe_ack(Time now, Duration hold);
   void fail(ReceiveFlowState& flow, Failure failure);
   void drop_receives(ReceiveFlowState& flow);
   void release(Receive& receive);

@@ -22,7 +22,7 @@ void Receiver::on_landing(Time now, PathIndex path, uint32_t epoch, uint32_t imm
     p.due = true;
     paths_due_.push_back(path);
   }
-  owe_ack(now, true);
+  owe_ack(now, kAtOnce);
 }
 
 void Receiver::land_short(Time now, const wire::Immediate& imm, uint32_t bytes) {

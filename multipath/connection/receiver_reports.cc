@@ -19,9 +19,9 @@ uint32_t hold_of(Time now, Time since) {
 
 }  // namespace
 
-void Receiver::owe_ack(Time now, bool at_once) {
-  if (++owed_ >= kAckEvery || at_once) ack_now_ = true;
-  if (ack_deadline_ == Time::never()) ack_deadline_ = now + config_.max_hold;
+void Receiver::owe_ack(Time now, Duration hold) {
+  if (++owed_ >= kAckEvery || hold <= Duration{0}) ack_now_ = true;
+  ack_deadline_ = earlier(ack_deadline_, now + hold);
 }
 
 void Receiver::acknowledge_again(Time now, ReceiveFlowState& f, uint32_t number, uint32_t part) {
@@ -34,7 +34,7 @@ void Receiver::acknowledge_again(Time now, ReceiveFlowState& f, uint32_t number,
   } else {
     return;
   }
-  owe_ack(now, true);
+  owe_ack(now, kAtOnce);
 }
 
 void Receiver::on_grants_seen(const wire::GrantsSeen& seen) {

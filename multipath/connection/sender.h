@@ -69,7 +69,7 @@ class Sender {
   void fail_all(Failure failure);
 
   // What the peer says.
-  void on_grant(const wire::Grant& grant);
+  void on_grant(Time now, const wire::Grant& grant);
   void on_region_known();
   void on_path_ack(const Report& report, const wire::PathAck& ack);
   void on_message_ack(const Report& report, const wire::MessageAck& ack);
@@ -86,9 +86,12 @@ class Sender {
 
   // Probes and data, until the outbox, the window or the work ends.
   void transmit(Time now, Outbox& out);
-  bool statements_due() const {
-    return !seen_.empty() || !records_.empty() || !ends_due_.empty() || ledger_.queries_due();
+  bool statements_due(Time now) const {
+    return seen_deadline() <= now || !records_.empty() || !ends_due_.empty() ||
+           ledger_.queries_due();
   }
+  // That grants were seen is no news for anybody who waits: it goes with something else, or late.
+  Time seen_deadline() const { return seen_.empty() ? Time::never() : seen_deadline_; }
   bool unconfirmed() const { return unrecorded_ > 0 || !ends_.empty(); }
   void repeat();
   bool compose(wire::ControlWriter& out);
@@ -132,6 +135,7 @@ class Sender {
   IntrusiveList<SendMessage, RecordHook> records_;
   IntrusiveList<SendMessage, DoneHook> ending_;  // over, but their sources may still be read
   IntrusiveList<SendMessage, DoneHook> done_;
+  Time seen_deadline_;  // when the first of seen_ is due
   uint32_t unrecorded_ = 0;
   uint32_t open_messages_ = 0;
 };

@@ -6,10 +6,11 @@
 
 namespace weft {
 
-void Sender::on_grant(const wire::Grant& grant) {
+void Sender::on_grant(Time now, const wire::Grant& grant) {
   SendFlowState* f = flow(grant.flow);
   if (!f || f->closed) return;
   // Whatever it is, the receiver repeats it because it has not heard what we have.
+  if (seen_.empty()) seen_deadline_ = now + config_.max_hold;
   seen_.push_back(*f);
   if (f->failure != Failure::kNone) return;
   const auto ahead = static_cast<int32_t>(grant.number - f->grants_below);

@@ -121,7 +121,7 @@ struct PathCommand {
 };
 
 struct Outbox {
-  static constexpr size_t kSegments = 64;
+  static constexpr size_t kSegments = 176;  // four of UDP's trains at an MTU of 1500
   static constexpr size_t kControls = 16;
   static constexpr size_t kCommands = 32;
 

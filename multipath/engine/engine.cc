@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kRounds = 4;  // of poll and service in one progress
 // arrivals before connections get their turn: acks stay prompt
-constexpr size_t kPollBudget = 64;
+constexpr size_t kPollBudget = 256;
+constexpr size_t kFewSegments = 4;
 constexpr int kOutboxes = 4;                   // of one connection before the next one's turn
 constexpr Duration kRetry = microseconds(50);  // before a fabric that is full is offered more
 
@@ -146,23 +147,29 @@ bool Engine::post_outbox(Member& member) {
       fabric_.reopen_path(member.link, c.path, c.epoch);
     }
   }
-  bool all = true;
-  if (out.controls > 0) {
-    for (size_t i = 0; i < out.controls; ++i) out.control[i].link = member.link;
-    const size_t taken = fabric_.post_control(now_, std::span(out.control).first(out.controls));
-    counters_.controls_refused += out.controls - taken;  // as if lost in the network
-    all &= taken == out.controls;
-  }
-  if (out.segments > 0) {
-    for (size_t i = 0; i < out.segments; ++i) out.segment[i].link = member.link;
-    const auto batch = std::span(out.segment).first(out.segments);
-    const size_t taken = fabric_.post(now_, batch);
-    if (taken < batch.size()) {
-      member.connection->handle_refused(batch.subspan(taken));
-      all = false;
-    }
-  }
-  return all;
+  // Acks and grants before bulk; but somebody may be waiting for a small message.
+  if (out.segments <= kFewSegments) return post_segments(member) & post_controls(member);
+  return post_controls(member) & post_segments(member);
+}
+
+bool Engine::post_controls(Member& member) {
+  Outbox& out = *outbox_;
+  if (out.controls == 0) return true;
+  for (size_t i = 0; i < out.controls; ++i) out.control[i].link = member.link;
+  const size_t taken = fabric_.post_control(now_, std::span(out.control).first(out.controls));
+  counters_.controls_refused += out.controls - taken;  // as if lost in the network
+  return taken == out.controls;
+}
+
+bool Engine::post_segments(Member& member) {
+  Outbox& out = *outbox_;
+  if (out.segments == 0) return true;
+  for (size_t i = 0; i < out.segments; ++i) out.segment[i].link = member.link;
+  const auto batch = std::span(out.segment).first(out.segments);
+  const size_t taken = fabric_.post(now_, batch);
+  if (taken == batch.size()) return true;
+  member.connection->handle_refused(batch.subspan(taken));
+  return false;
 }
 
 void Engine::note_deadline(Member& member) {

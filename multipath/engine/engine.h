@@ -145,6 +145,8 @@ class Engine final : private FabricSink {
   bool service_active();
   bool service(Member& member);  // whether the connection wants another turn
   bool post_outbox(Member& member);
+  bool post_controls(Member& member);
+  bool post_segments(Member& member);
   void deliver_events(Member& member);
   void note_deadline(Member& member);
 
