@@ -47,11 +47,10 @@ void NsccLaw::on_ack(const AckSample& sample) {
     ignore_ -= std::min(ignore_, sample.bytes);
     return;
   }
-  const Duration target = pipe_.target_delay();
-  if (sample.rtt.ns > 0) {
-    quick_adapt(sample.now, sample.queue_delay, target);
-    react(sample, this->target());
-  }
+  // An ack without a sample says nothing of the network; before the first one nothing is known.
+  if (!started_ || sample.rtt.ns <= 0) return;
+  quick_adapt(sample.now, sample.queue_delay, pipe_.target_delay());
+  react(sample, target());
   apply_growth(sample.now);
 }
 
