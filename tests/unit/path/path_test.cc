@@ -2,6 +2,7 @@
 // Path state and the oblivious selector.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "multipath/path/path.h"
 #include "multipath/path/rtt.h"
 #include "multipath/path/selector.h"
+#include "transport/base/random.h"
 
 namespace weft {
 namespace {
@@ -79,6 +81,39 @@ TEST(Rtt, TheRecentMaximumIsForgottenSlowly) {
   EXPECT_GT(rtt.recent_maximum(), microseconds(400));
   for (int i = 0; i < 1000; ++i) rtt.add(microseconds(10), false);
   EXPECT_LT(rtt.recent_maximum(), microseconds(12));
+}
+
+// Who waits for `likely` is seldom wrong, and does not wait for long.
+TEST(Rtt, LikelyIsLongerThanNearlyAllRoundTrips) {
+  for (int64_t jitter : {1, 20, 400}) {
+    SCOPED_TRACE(testing::Message() << "jitter of " << jitter << " us, seed 11");
+    Random random(11);
+    RttEstimator rtt;
+    int longer = 0;
+    Duration longest{};
+    for (int i = 0; i < 20000; ++i) {
+      const Duration sample = microseconds(50) + nanoseconds(static_cast<int64_t>(random.below(
+                                                     static_cast<uint64_t>(jitter) * 1000)));
+      if (i > 0) longer += sample > rtt.likely();
+      rtt.add(sample, false);
+      if (i > 100) longest = std::max(longest, rtt.likely());
+    }
+    EXPECT_LT(longer, 400) << "2 in 100";
+    EXPECT_LT(longest, (microseconds(50) + microseconds(jitter)) * 3);
+  }
+}
+
+TEST(Rtt, LikelyFollowsALongerWayAndIgnoresUpperBounds) {
+  RttEstimator rtt;
+  rtt.add(microseconds(50), false);
+  EXPECT_GT(rtt.likely(), microseconds(50)) << "one sample is no certainty";
+  for (int i = 0; i < 100; ++i) rtt.add(microseconds(50), false);
+  const Duration before = rtt.likely();
+  EXPECT_LT(before, microseconds(52));
+  for (int i = 0; i < 100; ++i) rtt.add(milliseconds(5), true);
+  EXPECT_EQ(rtt.likely(), before);
+  rtt.add(microseconds(500), false);
+  EXPECT_GT(rtt.likely(), microseconds(500)) << "the next as long as this is no surprise";
 }
 
 TEST(CopyRing, HoldsACopyUntilItIsSettledAndItsSourceFree) {

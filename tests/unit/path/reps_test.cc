@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recycled paths: what a way gives back is what it gets, on a small network in virtual time
+// (ways.h), with oblivious spraying as the control that shows that the network tells them apart.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "multipath/path/selector.h"
+#include "tests/unit/path/ways.h"
+#include "transport/base/random.h"
+
+namespace weft {
+namespace {
+
+constexpr Duration kSettle = milliseconds(20);
+constexpr Duration kLong = milliseconds(100);
+
+const std::vector<uint64_t> kSeeds = {1, 2, 3};
+
+PathMask all_of(int paths) {
+  PathMask mask;
+  for (int i = 0; i < paths; ++i) mask.set(static_cast<PathIndex>(i), true);
+  return mask;
+}
+
+// Ways of equal speed.
+WaysConfig even(const char* selector, size_t ways, uint32_t window, uint64_t seed) {
+  WaysConfig config{selector, std::vector<Way>(ways), 32, window, seed};
+  return config;
+}
+
+Ways settled(const WaysConfig& config) {
+  Ways net(config);
+  net.run(kSettle);
+  net.count_anew();
+  net.run(kLong);
+  return net;
+}
+
+// What all ways together could have carried, as a part.
+double used(const Ways& net, const std::vector<Way>& ways, Duration length) {
+  double most = 0;
+  for (const Way& way : ways) most += length.seconds() / way.service.seconds() * Ways::kPackets;
+  return static_cast<double>(net.delivered()) / most;
+}
+
+TEST(Reps, UnequalWaysCarryInProportionToTheirSpeed) {
+  const std::vector<std::vector<int64_t>> cases = {{10, 20, 40}, {10, 10, 10, 40}};
+  for (const std::vector<int64_t>& services : cases) {
+    for (uint64_t seed : kSeeds) {
+      SCOPED_TRACE(testing::Message() << services.size() << " ways, seed " << seed);
+      WaysConfig config = even("reps", services.size(), 64, seed);
+      double speeds = 0;
+      for (size_t i = 0; i < services.size(); ++i) {
+        config.ways[i].service = microseconds(services[i]);
+        speeds += 1.0 / static_cast<double>(services[i]);
+      }
+      const Ways reps = settled(config);
+      config.selector = "oblivious";
+      const Ways oblivious = settled(config);
+      for (size_t i = 0; i < services.size(); ++i) {
+        const double fair = 1.0 / static_cast<double>(services[i]) / speeds;
+        EXPECT_GT(reps.share(i), fair * 0.75) << "way " << i;
+        EXPECT_LT(reps.share(i), fair * 1.35) << "way " << i;
+      }
+      // A network in which spraying does as well would prove nothing.
+      const double slow = 1.0 / static_cast<double>(services.back()) / speeds;
+      EXPECT_GT(oblivious.share(services.size() - 1), slow * 2);
+      EXPECT_GT(static_cast<double>(reps.delivered()),
+                1.7 * static_cast<double>(oblivious.delivered()));
+      EXPECT_GT(used(reps, config.ways, kLong), 0.75);
+    }
+  }
+}
+
+TEST(Reps, EqualWaysCarryTheSame) {
+  for (uint64_t seed : kSeeds) {
+    const Ways net = settled(even("reps", 4, 72, seed));
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(net.share(i), 0.25, 0.02) << "seed " << seed;
+  }
+}
+
+TEST(Reps, AWayWithMarksFromASwitchGetsLess) {
+  for (uint64_t seed : kSeeds) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    WaysConfig config = even("reps", 4, 48, seed);
+    config.ways[2].ecn = 0.2;
+    EXPECT_LT(settled(config).share(2), 0.15);
+    config.selector = "oblivious";
+    EXPECT_NEAR(settled(config).share(2), 0.25, 0.01);
+  }
+}
+
+TEST(Reps, ASilentWayGetsNextToNothingAfterItsTimeoutsAndComesBack) {
+  for (uint64_t seed : kSeeds) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Ways net(even("reps", 4, 64, seed));
+    net.run(kSettle);
+    net.way(1).silent = true;
+    net.run(Ways::kTimeout);  // until then nobody can know
+    net.count_anew();
+    // Its eight paths time out three times each, and exploring may lead there between freezes.
+    net.run(milliseconds(60));
+    EXPECT_LT(net.way(1).sent, 64u);
+    EXPECT_EQ(net.dead(), 8);
+    net.count_anew();
+    net.run(kLong);
+    EXPECT_EQ(net.way(1).sent, 0u) << "dead is dead";
+    EXPECT_EQ(net.wrong(), 0u);
+    net.way(1).silent = false;
+    net.run(kSettle);
+    EXPECT_EQ(net.dead(), 0);
+    net.count_anew();
+    net.run(kLong);
+    EXPECT_GT(net.share(1), 0.2);
+  }
+}
+
+// The control of the one above: who learns nothing pays for the silence until all paths are dead.
+TEST(Oblivious, SendsIntoTheSilenceUntilEveryPathIsDead) {
+  Ways net(even("oblivious", 4, 64, 1));
+  net.run(kSettle);
+  net.way(1).silent = true;
+  net.run(Ways::kTimeout);
+  net.count_anew();
+  net.run(milliseconds(60));
+  EXPECT_GT(net.way(1).sent, 500u);
+  EXPECT_EQ(net.dead(), 8);
+}
+
+// What a time-out costs the ways that work: the three that are left carry on through the freeze.
+// Not so yet: the ring may remember one way only, whose acks then all come back marked, and nothing
+// leads out of it before the freeze is over (0.5 of the three ways, seen with all seeds).
+TEST(Reps, DISABLED_WaysThatWorkCarryOnThroughTheFreeze) {
+  for (uint64_t seed : kSeeds) {
+    const WaysConfig config = even("reps", 4, 64, seed);
+    Ways net(config);
+    net.run(kSettle);
+    net.way(1).silent = true;
+    net.run(Ways::kTimeout);
+    net.count_anew();
+    net.run(milliseconds(30));
+    EXPECT_GT(used(net, config.ways, milliseconds(30)), 0.75 * 0.9) << "seed " << seed;
+  }
+}
+
+// Not so yet: where nothing is marked nothing is explored, so a way that came back stays empty (and
+// so does one whose marks have ceased).
+TEST(Reps, DISABLED_AWayThatComesBackIsFoundWhereNothingIsMarked) {
+  for (uint64_t seed : kSeeds) {
+    Ways net(even("reps", 4, 48, seed));
+    net.run(kSettle);
+    net.way(1).silent = true;
+    net.run(milliseconds(62));
+    net.way(1).silent = false;
+    net.run(kSettle);
+    EXPECT_EQ(net.dead(), 0);
+    net.count_anew();
+    net.run(kLong);
+    EXPECT_GT(net.share(1), 0.1) << "seed " << seed;
+  }
+}
+
+// The ring knows `known`, each answered `times`; the other paths were never heard of.
+std::unique_ptr<Selector> taught(const std::vector<PathIndex>& known, int times) {
+  auto selector = make_selector("reps", {64, 5, milliseconds(10)});
+  for (int i = 0; i < times; ++i) {
+    for (PathIndex path : known) selector->on_ack(path, 1.0, Mark::kNone);
+  }
+  return selector;
+}
+
+std::set<PathIndex> turns(Selector& selector, const PathMask& usable, Time now, uint32_t bursts,
+                          int count) {
+  std::set<PathIndex> seen;
+  for (int i = 0; i < count; ++i) seen.insert(selector.next({usable, now, bursts}));
+  return seen;
+}
+
+TEST(Reps, AfterATimeoutNothingNewIsExploredUntilTheFreezeIsOver) {
+  const PathMask usable = all_of(64);
+  const std::set<PathIndex> known = {3, 17, 40};
+  auto selector = taught({3, 17, 40}, 2);
+  const Time start{seconds(1).ns};
+  selector->on_timeout(9, start);
+  EXPECT_EQ(turns(*selector, usable, start, 64, 500), known);
+  EXPECT_EQ(turns(*selector, usable, start + milliseconds(10) - nanoseconds(1), 64, 500), known);
+  // Another one on the way makes it longer.
+  selector->on_timeout(12, start + milliseconds(5));
+  EXPECT_EQ(turns(*selector, usable, start + milliseconds(14), 64, 500), known);
+  EXPECT_EQ(turns(*selector, usable, start + milliseconds(15), 64, 500).size(), 64u);
+}
+
+TEST(Reps, AFrozenSelectorForgetsThePathThatTimedOut) {
+  auto selector = taught({3, 17, 40}, 2);
+  const PathMask usable = all_of(64);
+  turns(*selector, usable, Time{0}, 64, 6);  // all remembered paths have been used once
+  selector->on_timeout(17, Time{0});
+  EXPECT_EQ(turns(*selector, usable, Time{0}, 64, 500), (std::set<PathIndex>{3, 40}));
+}
+
+// Not so yet: fresh entries that cannot be used (here those of the path that timed out; or all, with
+// few bursts in flight) are dropped, and the turn explores though others are remembered.
+TEST(Reps, DISABLED_AFrozenSelectorWithSpoiltFreshEntriesUsesRememberedOnes) {
+  auto selector = taught({3, 40}, 2);
+  const PathMask usable = all_of(64);
+  turns(*selector, usable, Time{0}, 64, 4);
+  selector->on_ack(17, 1.0, Mark::kNone);
+  selector->on_timeout(17, Time{0});
+  EXPECT_EQ(turns(*selector, usable, Time{0}, 64, 100), (std::set<PathIndex>{3, 40}));
+  selector->on_ack(3, 1.0, Mark::kNone);
+  EXPECT_EQ(turns(*selector, usable, Time{0}, 4, 100), (std::set<PathIndex>{3, 40}));
+}
+
+TEST(Reps, AFrozenSelectorThatRemembersNothingStillNamesAPath) {
+  auto selector = taught({3}, 1);
+  const PathMask usable = all_of(64);
+  selector->on_timeout(3, Time{0});
+  for (PathIndex path : turns(*selector, usable, Time{0}, 64, 500)) EXPECT_TRUE(usable.test(path));
+}
+
+TEST(Reps, WithFewBurstsInFlightItSpraysOverAll) {
+  for (uint32_t bursts : {0u, 1u, 4u, 10u}) {
+    auto selector = taught({3, 17}, 0);
+    const PathMask usable = all_of(64);
+    std::vector<int> count(64);
+    for (int i = 0; i < 6400; ++i) {
+      ++count[selector->next({usable, Time{i}, bursts})];
+      selector->on_ack(3, 1.0, Mark::kNone);  // the only one that ever answers
+    }
+    for (int path = 0; path < 64; ++path)
+      EXPECT_EQ(count[static_cast<size_t>(path)], 100) << path << ", bursts " << bursts;
+  }
+  // With many in flight the one that answers is it.
+  auto selector = taught({3}, 1);
+  const PathMask usable = all_of(64);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(selector->next({usable, Time{i}, 64}), 3);
+    selector->on_ack(3, 1.0, Mark::kNone);
+  }
+}
+
+TEST(Reps, PartsOfABurstAddUpToOne) {
+  auto selector = taught({}, 0);
+  const PathMask usable = all_of(64);
+  for (int i = 0; i < 64 * 4; ++i) selector->on_ack(5, 0.25, Mark::kNone);
+  // The ring holds half of them; what it gave away is gone.
+  int recycled = 0;
+  for (int i = 0; i < 32; ++i) recycled += selector->next({usable, Time{0}, 64}) == 5;
+  EXPECT_EQ(recycled, 32);
+  EXPECT_GT(turns(*selector, usable, Time{0}, 64, 64).size(), 60u);
+}
+
+// Whatever happens, in whatever order.
+TEST(Reps, NeverNamesAPathThatIsNotUsable) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed);
+    const int paths = static_cast<int>(1 + random.below(seed % 4 == 0 ? kMaxPaths : 40));
+    auto selector = make_selector("reps", {paths, seed, milliseconds(1)});
+    PathMask usable = all_of(paths);
+    Time now{};
+    const auto any = [&] {
+      return static_cast<PathIndex>(random.below(static_cast<uint64_t>(paths)));
+    };
+    for (int step = 0; step < 3000; ++step) {
+      now = now + microseconds(static_cast<int64_t>(random.below(200)));
+      const PathIndex path = any();
+      switch (random.below(8)) {
+        case 0: usable.set(path, !usable.test(path)); break;
+        case 1: selector->on_timeout(path, now); break;
+        case 2: selector->on_alive(path, random.chance(0.5)); break;
+        default:
+          selector->on_ack(path, static_cast<double>(random.below(300)) / 100,
+                           static_cast<Mark>(random.below(3)));
+      }
+      if (!usable.any()) usable.set(any(), true);
+      const auto bursts = static_cast<uint32_t>(random.below(60));
+      const PathIndex named = selector->next({usable, now, bursts});
+      ASSERT_LT(named, paths) << "seed " << seed << " step " << step;
+      ASSERT_TRUE(usable.test(named)) << "seed " << seed << " step " << step;
+    }
+  }
+}
+
+TEST(Reps, TheSameSeedIsTheSameRun) {
+  const auto run = [](uint64_t seed) {
+    const Ways net = settled(even("reps", 4, 64, seed));
+    return std::pair{net.delivered(), net.share(0)};
+  };
+  EXPECT_EQ(run(7), run(7));
+  EXPECT_NE(run(7), run(8));
+}
+
+}  // namespace
+}  // namespace weft
