@@ -13,6 +13,7 @@
 // as PathChange or is simply silent; posting never fails, it takes fewer posts than it was given.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -94,6 +95,11 @@ class Fabric {
   virtual Offloads offloads() const = 0;
   // Largest payload of one segment, a multiple of kLineBytes.
   virtual uint32_t max_segment_bytes() const = 0;
+  // Payload of the longest burst of such segments that leaves in one piece; a longer one would be
+  // cut, and its rest cost as much as a whole.
+  virtual uint32_t burst_bytes(uint32_t segment_bytes) const {
+    return std::max(segment_bytes, 64u << 10);
+  }
   // How many paths a link offers at most.
   virtual int max_paths() const = 0;
   // Mbit/s of the port, 0 if unknown.

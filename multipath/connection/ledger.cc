@@ -152,8 +152,11 @@ Ledger::Sample Ledger::take_sample(Path& path, const Report& report, Duration rt
   path.rtt.add(rtt, report.upper_bound);
   rtt_.add(rtt, report.upper_bound);
   pipe_.on_sample(report.now, rtt, report.upper_bound);
-  if (report.upper_bound && rtt > path.rtt.smoothed()) return {};
-  return {rtt, 0, pipe_.queue_delay(rtt) > pipe_.mark_delay()};
+  Sample sample;
+  if (report.upper_bound && rtt > path.rtt.smoothed()) return sample;
+  sample.rtt = rtt;
+  sample.queued = pipe_.queue_delay(rtt) > pipe_.mark_delay();
+  return sample;
 }
 
 void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& sample) {
@@ -174,12 +177,8 @@ void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& s
     path.probe_arrived = std::max(path.probe_arrived, number);
   } else {
     if (SendMessage* message = find(copy)) message->mark_acked(copy.segment);
-    const Mark mark = sample.marks > 0 ? Mark::kEcn : sample.queued ? Mark::kQueue : Mark::kNone;
+    (sample.marks > 0 ? sample.marked_bytes : sample.bytes) += copy.bytes;
     sample.marks -= sample.marks > 0;
-    pipe_.on_delivered(report.now, copy.bytes);
-    law_->on_ack(
-        {report.now, copy.bytes, sample.rtt, pipe_.queue_delay(sample.rtt), mark != Mark::kNone});
-    selector_->on_ack(path.index, static_cast<double>(copy.bytes) / burst_bytes(), mark);
   }
   settle(path, copy);
   if (copy.epoch != path.epoch) return;  // says nothing about the queue pair of today
@@ -187,6 +186,18 @@ void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& s
   path.revivals_tried = 0;
   if (path.dead) selector_->on_alive(path.index, true);
   path.dead = false;
+}
+
+void Ledger::account(Path& path, const Report& report, const Sample& sample) {
+  const auto tell = [&](uint64_t bytes, Mark mark) {
+    if (bytes == 0) return;
+    law_->on_ack(
+        {report.now, bytes, sample.rtt, pipe_.queue_delay(sample.rtt), mark != Mark::kNone});
+    selector_->on_ack(path.index, static_cast<double>(bytes) / burst_bytes(), mark);
+  };
+  pipe_.on_delivered(report.now, sample.bytes + sample.marked_bytes);
+  tell(sample.marked_bytes, Mark::kEcn);
+  tell(sample.bytes, sample.queued ? Mark::kQueue : Mark::kNone);
 }
 
 void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
@@ -221,6 +232,7 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
       if (ack.bits[k / 64] >> (k % 64) & 1 && !path.copies.at(number).settled)
         arrive(path, number, report, sample);
     }
+    account(path, report, sample);
   }
   path.copies.trim();
   path.deadline = Time::never();
@@ -243,6 +255,7 @@ void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t la
         sample = take_sample(path, report, report.now - copy.sent - hold);
       }
       arrive(path, n, report, sample);
+      account(path, report, sample);
       moved = true;
     }
     if (!moved) continue;

@@ -103,13 +103,16 @@ class Ledger {
   }
   void enter(Path& path, Copy& copy, Time now);
   void settle(Path& path, Copy& copy);
-  // How an answer found the network; decided once for all that one ack acks.
+  // What one ack says of a path; law and selector hear of it once, however much it acks.
   struct Sample {
-    Duration rtt{};       // 0: none
-    uint32_t marks = 0;   // of the packets it acks, how many met congestion (ECN)
-    bool queued = false;  // its RTT says that it met a queue
+    Duration rtt{};             // 0: none
+    bool queued = false;        // its RTT says that it met a queue
+    uint32_t marks = 0;         // of the packets to come, how many met congestion (ECN)
+    uint64_t marked_bytes = 0;  // of those that came
+    uint64_t bytes = 0;         // and without a mark
   };
   Sample take_sample(Path& path, const Report& report, Duration rtt);
+  void account(Path& path, const Report& report, const Sample& sample);
   void arrive(Path& path, uint64_t number, const Report& report, Sample& sample);
   bool condemn(Path& path, uint64_t number, Copy& copy, Time now);
   void demand_kill_if_stuck(Path& path, const Copy& copy, Time now);

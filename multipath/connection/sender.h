@@ -109,7 +109,8 @@ class Sender {
   void fail(SendFlowState& flow, Failure failure);
   void abandon_messages(SendFlowState& flow);
   void make_ready(SendMessage& message);
-  void mark_range(SendMessage& message, uint32_t base, const uint64_t* bits, int words);
+  // Returns whether any of it was news.
+  bool mark_range(SendMessage& message, uint32_t base, const uint64_t* bits, int words);
   void complete(SendMessage& message);
   void end_message(SendMessage& message);
   SendMessage* next_message();

@@ -37,17 +37,19 @@ void Sender::on_region_known() {
   }
 }
 
-void Sender::mark_range(SendMessage& m, uint32_t base, const uint64_t* bits, int words) {
+bool Sender::mark_range(SendMessage& m, uint32_t base, const uint64_t* bits, int words) {
+  bool news = false;
   for (uint64_t s = m.acked.base(); s < std::min<uint64_t>(base, m.next); ++s) {
-    m.mark_acked(static_cast<uint32_t>(s));
+    news |= m.mark_acked(static_cast<uint32_t>(s));
   }
   for (int w = 0; w < words; ++w) {
     for (uint64_t rest = bits[w]; rest != 0; rest &= rest - 1) {
       const uint64_t segment = base + 64ull * w + static_cast<uint64_t>(std::countr_zero(rest));
-      if (segment < m.next) m.mark_acked(static_cast<uint32_t>(segment));
+      if (segment < m.next) news |= m.mark_acked(static_cast<uint32_t>(segment));
     }
   }
   ledger_.touched().push_back(m);
+  return news;
 }
 
 void Sender::on_path_ack(const Report& report, const wire::PathAck& ack) {
@@ -70,8 +72,9 @@ void Sender::on_message_ack(const Report& report, const wire::MessageAck& ack) {
     m->RecordHook::unlink();
   }
   m->state_stamp = std::max(m->state_stamp, report.stamp);
-  mark_range(*m, ack.base, ack.bits.data(), ack.words);
-  ledger_.sweep(report, m, ack.latest, nanoseconds(ack.hold_ns));
+  // Mostly the path acks in the same packet have said it all.
+  if (mark_range(*m, ack.base, ack.bits.data(), ack.words))
+    ledger_.sweep(report, m, ack.latest, nanoseconds(ack.hold_ns));
 }
 
 void Sender::on_flow_ack(const Report& report, const wire::FlowAck& ack) {
@@ -83,8 +86,7 @@ void Sender::on_flow_ack(const Report& report, const wire::FlowAck& ack) {
     for (SendMessage* m : g.message) {
       if (!m) continue;
       m->state_stamp = std::max(m->state_stamp, report.stamp);
-      mark_range(*m, m->segments, nullptr, 0);
-      any = true;
+      any |= mark_range(*m, m->segments, nullptr, 0);
     }
   }
   if (any) ledger_.sweep(report, nullptr, 0, {});

@@ -152,7 +152,7 @@ Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
   config.paths = paths;
   config.segment_bytes = std::min(segment_bytes(peer), other.segment_bytes);
   config.peer_segment_bytes = config.segment_bytes;
-  config.burst_bytes = options_.burst_bytes;
+  config.burst_bytes = std::min(options_.burst_bytes, fabric_.burst_bytes(config.segment_bytes));
   config.window_bytes = options_.window_bytes;
   config.law = options_.law;
   config.selector = options_.selector;

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,11 @@ class SendBatch {
   explicit SendBatch(bool trains);
   SendBatch(const SendBatch&) = delete;
   SendBatch& operator=(const SendBatch&) = delete;
+
+  // How many datagrams of a size one train takes; at least 1.
+  static constexpr uint32_t train_datagrams(uint32_t bytes) {
+    return std::clamp(kMaxUdpPayload / std::max(bytes, 1u), 1u, kTrain);
+  }
 
   bool empty() const { return messages_ == 0; }
   // False when the batch is full. `to` is compared by its address: the same object is the same

@@ -33,6 +33,9 @@ class UdpFabric final : public Fabric {
   const char* name() const override { return "udp"; }
   Offloads offloads() const override { return {.ecn = sockets_.sees_marks()}; }
   uint32_t max_segment_bytes() const override { return segment_bytes_; }
+  uint32_t burst_bytes(uint32_t segment_bytes) const override {
+    return SendBatch::train_datagrams(segment_bytes + kMaxSegmentHeader) * segment_bytes;
+  }
   int max_paths() const override { return kMaxPaths; }
   uint32_t speed_mbps() const override { return speed_mbps_; }
 
