@@ -48,6 +48,7 @@ std::string default_plugin() {
 struct Words {  // as typed; turned into Options after the checks
   std::vector<std::string> bytes;
   std::string slot = "1M";
+  std::string check = "all";
   uint32_t round_trips = 0;  // of latency, as seconds: 0 when not said
   double latency_seconds = 0;
 };
@@ -185,6 +186,10 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, 8));
+  stream->add_option("--check", words.check, "What of the bytes to check: all, or a sample (1 in 64)")
+      ->type_name("all|sample")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"all", "sample"}));
   for (CLI::App* mode : {ring, stream}) {
     mode->add_option("--inflight", o.inflight, "Most messages (groups) under way on a connection")
         ->type_name("W")
@@ -241,6 +246,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
     why = check_bytes(o, words, kMaxLatencyBytes, 1);
   } else {
     o.mode = Mode::kStream;
+    o.check_all = words.check == "all";
     why = check_bytes(o, words, kMaxMessageBytes, 1);
   }
   const bool timed = o.mode == Mode::kStream || o.mode == Mode::kLatency;

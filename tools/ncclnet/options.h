@@ -33,6 +33,7 @@ struct Options {
   std::vector<uint64_t> bytes;
   uint32_t iterations = 20;
   uint32_t channels = 2;
+  bool check_all = true;  // stream: every byte; else a line of every 8 KiB
   uint32_t inflight = 8;
   uint64_t slot_bytes = 1 << 20;
   double seconds = 5;

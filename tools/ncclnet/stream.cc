@@ -215,7 +215,7 @@ class Receiver {
       std::memcpy(&seen, data, sizeof seen);
       if (seen != Layout::stamp(arrived_, part)) wrong_stamp(part, seen ^ Layout::kStampKey);
     }
-    if (tools::check_pattern(data + skip, layout_.bytes - skip, seed)) {
+    if (!right(data + skip, layout_.bytes - skip, seed)) {
       std::vector<tools::KnownMessage> known;
       for (uint64_t group = arrived_ - std::min(arrived_, 4 * layout_.window);
            group < arrived_ + layout_.window; ++group) {
@@ -231,6 +231,17 @@ class Receiver {
       wrong(part, fmt::format("bytes past the received {} were overwritten: the first is {}",
                               layout_.bytes, layout_.bytes + *beyond));
     }
+  }
+
+  // Reading every byte costs a benchmark as much as the transport's own copy does.
+  bool right(const unsigned char* data, size_t bytes, uint64_t seed) const {
+    if (rank_.options().check_all) return !tools::check_pattern(data, bytes, seed);
+    constexpr size_t kBlock = 8192, kLine = 128;
+    size_t at = arrived_ * kLine % kBlock;  // another line from message to message
+    bool all = true;
+    for (; at + kLine <= bytes; at += kBlock)
+      all &= !tools::check_pattern(data + at, kLine, tools::pattern_from(seed, at));
+    return all;
   }
 
   [[noreturn]] void wrong_stamp(uint32_t part, uint64_t seen) {
