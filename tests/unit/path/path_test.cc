@@ -50,11 +50,14 @@ TEST(Oblivious, TwoConnectionsDoNotMarchInStep) {
   auto b = make_selector("oblivious", {32, 2});
   const PathMask everything = all_of(32);
   int equal = 0;
-  for (int i = 0; i < 320; ++i) equal += a->next({everything, Time{}, 0}) == b->next({everything, Time{}, 0});
+  for (int i = 0; i < 320; ++i)
+    equal += a->next({everything, Time{}, 0}) == b->next({everything, Time{}, 0});
   EXPECT_LT(equal, 160);
 }
 
-TEST(Selectors, AnUnknownNameIsNoSelector) { EXPECT_EQ(make_selector("nonsense", {4, 1}), nullptr); }
+TEST(Selectors, AnUnknownNameIsNoSelector) {
+  EXPECT_EQ(make_selector("nonsense", {4, 1}), nullptr);
+}
 
 TEST(Rtt, ConvergesOnWhatItSees) {
   RttEstimator rtt;
@@ -92,8 +95,9 @@ TEST(Rtt, LikelyIsLongerThanNearlyAllRoundTrips) {
     int longer = 0;
     Duration longest{};
     for (int i = 0; i < 20000; ++i) {
-      const Duration sample = microseconds(50) + nanoseconds(static_cast<int64_t>(random.below(
-                                                     static_cast<uint64_t>(jitter) * 1000)));
+      const Duration sample =
+          microseconds(50) +
+          nanoseconds(static_cast<int64_t>(random.below(static_cast<uint64_t>(jitter) * 1000)));
       if (i > 0) longer += sample > rtt.likely();
       rtt.add(sample, false);
       if (i > 100) longest = std::max(longest, rtt.likely());
