@@ -135,6 +135,7 @@ void Connection::poll_transmit(Time now, Outbox& out) {
   p.kill.take_commands(out);
   if (p.failed) return p.receiver.acks_left();
   p.liveness.expect(p.waits_for_peer(), now);
+  p.receiver.start_holds(now);
   // Data first decides which records are due; control goes out first all the same, being posted
   // first.
   p.sender.transmit(now, out);
@@ -146,7 +147,7 @@ Time Connection::poll_timeout() const {
   const Parts& p = *parts_;
   if (p.failed) return Time::never();
   Time at = earlier(p.sender.ledger().deadline(), p.repeat_at);
-  at = earlier(at, p.receiver.ack_deadline());
+  at = earlier(at, p.receiver.deadline());
   at = earlier(at, p.sender.seen_deadline());
   if (p.sender.statements_due(Time{INT64_MIN}) || p.kill.due() || p.regions.due()) at = Time{INT64_MIN};
   return earlier(at, p.liveness.deadline());
@@ -199,7 +200,7 @@ std::string Connection::describe(Time now) const {
          std::to_string(paths().size()) + " paths (" + std::to_string(dead) + " dead, " +
          std::to_string(killing) + " ending), heard " + in_us(p.liveness.last_heard()) +
          ", loss timer " + in_us(p.sender.ledger().deadline()) + ", repeat " + in_us(p.repeat_at) +
-         ", ack " + in_us(p.receiver.ack_deadline()) + ", liveness " +
+         ", ack " + in_us(p.receiver.deadline()) + ", liveness " +
          in_us(p.liveness.deadline()) + (p.control_due(now) ? ", control due" : "") +
          (p.failed ? ", failed" : "");
 }

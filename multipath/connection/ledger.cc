@@ -13,8 +13,10 @@ constexpr uint32_t kLeastBytes = 64;
 // What is seen of reordering between paths fades with so many late arrivals.
 constexpr int64_t kReorderMemory = 1024;
 
-// A window is so many bursts, if segments allow: fewer, and paths take turns too coarsely.
+// A window is so many bursts, if segments allow: fewer, and paths take turns too coarsely. But
+// short bursts cost more than long ones: what goes out in a moment goes on one path all the same.
 constexpr uint64_t kBurstsInWindow = 32;
+constexpr Duration kBurstTime = microseconds(50);
 
 constexpr int kFreezeFloors = 5;
 
@@ -44,7 +46,8 @@ Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
 }
 
 uint32_t Ledger::burst_bytes() const {
-  const uint64_t part = law_->window() / kBurstsInWindow;
+  const auto moment = static_cast<uint64_t>(pipe_.bytes_per_second() * kBurstTime.seconds());
+  const uint64_t part = std::max(law_->window() / kBurstsInWindow, moment);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(part, std::min(config_.segment_bytes, config_.burst_bytes),
                            config_.burst_bytes));

@@ -152,6 +152,7 @@ bool Receiver::post(FlowId id, std::span<const ReceivePart> parts, Token token) 
   ++unseen_grants_;
   ++open_receives_;
   grants_due_.push_back(*f);
+  grants_now_ |= !has_spare_grants(*f);
   return true;
 }
 

@@ -126,7 +126,12 @@ class Receiver {
 
   uint64_t stamp() const { return stamp_; }
   bool statements_due(Time now) const;
-  Time ack_deadline() const { return ack_now_ ? Time{INT64_MIN} : ack_deadline_; }
+  // When the next of them is due.
+  Time deadline() const {
+    return ack_now_ || grants_now_ ? Time{INT64_MIN} : earlier(ack_deadline_, grants_deadline_);
+  }
+  // Before anything is sent: what may wait a little begins to wait now.
+  void start_holds(Time now);
   bool unconfirmed() const { return unseen_grants_ > 0 || !ends_.empty(); }
   void repeat();
   // False when the packet is full and something is left.
@@ -161,12 +166,13 @@ class Receiver {
   void see_packet(Time now, PathIndex path, uint64_t packet, bool marked);
   void acknowledge_again(Time now, ReceiveFlowState& flow, uint32_t number, uint32_t part);
   static constexpr Duration kAtOnce{};
-  static constexpr Duration kShortHold = microseconds(25);
+  static constexpr Duration kShortHold = microseconds(50);
   // The ack of an arrival: no later than `hold` from now.
   void owe_ack(Time now, Duration hold);
   void fail(ReceiveFlowState& flow, Failure failure);
   void drop_receives(ReceiveFlowState& flow);
   void release(Receive& receive);
+  static bool has_spare_grants(const ReceiveFlowState& flow);
   bool tell_grants(ReceiveFlowState& flow, wire::ControlWriter& out);
   bool compose_acks(Time now, wire::ControlWriter& out);
   wire::FlowState end_state(const ReceiveFlowState& flow) const;
@@ -190,6 +196,8 @@ class Receiver {
   uint32_t owed_ = 0;
   bool ack_now_ = false;
   Time ack_deadline_ = Time::never();
+  bool grants_now_ = false;
+  Time grants_deadline_ = Time::never();
   uint32_t open_receives_ = 0;
   uint32_t unseen_grants_ = 0;
 };

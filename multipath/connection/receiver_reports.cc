@@ -90,8 +90,23 @@ void Receiver::on_end_seen(const wire::FlowStateSeen& seen) {
   }
 }
 
-bool Receiver::statements_due(Time now) const {
-  return ack_now_ || ack_deadline_ <= now || !grants_due_.empty() || !ends_due_.empty();
+bool Receiver::statements_due(Time now) const { return deadline() <= now || !ends_due_.empty(); }
+
+// Two receives that the sender knows of and has not begun to fill: it does not wait for a third.
+bool Receiver::has_spare_grants(const ReceiveFlowState& f) {
+  constexpr uint32_t kSpare = 2;
+  if (f.told_below - f.complete_below < kSpare) return false;
+  for (uint32_t n = f.told_below - kSpare; n != f.told_below; ++n) {
+    const Receive& r = (*f.receives)[n % kMaxReceives];
+    for (int i = 0; i < r.parts; ++i) {
+      if (r.part[i]->sized) return false;
+    }
+  }
+  return true;
+}
+
+void Receiver::start_holds(Time now) {
+  if (!grants_due_.empty()) grants_deadline_ = earlier(grants_deadline_, now + kShortHold);
 }
 
 void Receiver::repeat() {
@@ -101,6 +116,7 @@ void Receiver::repeat() {
     if (f->closed || f->seen_below == f->posted_below) continue;
     f->told_below = f->seen_below;
     grants_due_.push_back(*f);
+    grants_now_ = true;
   }
 }
 
@@ -192,8 +208,8 @@ bool Receiver::compose(Time now, wire::ControlWriter& out) {
     static_cast<GrantDueHook*>(f)->unlink();
   }
   owed_ = 0;
-  ack_now_ = false;
-  ack_deadline_ = Time::never();
+  ack_now_ = grants_now_ = false;
+  ack_deadline_ = grants_deadline_ = Time::never();
   return true;
 }
 

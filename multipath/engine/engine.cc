@@ -30,7 +30,8 @@ bool Engine::progress(Time now) {
   blocked_ = posted_ = false;
   forgive_refusals();
   drain_commands();
-  bool worked = false;
+  bool worked = !active_.empty();
+  service_active();  // what the application has just asked for does not wait for the fabric
   for (int round = 0; round < kRounds; ++round) {
     const size_t arrivals = fabric_.poll(now_, kPollBudget, *this);
     activate_due();
