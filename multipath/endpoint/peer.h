@@ -65,6 +65,7 @@ struct Peer {
   Time deadline = Time::never();  // of the attempt
   Time retry_at = Time::never();
   Duration backoff{};
+  Duration patience{};        // with a stream that does not come about
   Status last;                // why the attempt before this one failed
   bool said_goodbye = false;  // the peer did
 

@@ -35,6 +35,7 @@ class SizeSearch {
   // When begin_round() or decided() has something new to say.
   Time next() const { return next_; }
 
+  int round() const { return rounds_; }
   void came_back(uint32_t segment);
   bool decided(Time now) const;
   // 0: nothing came back.

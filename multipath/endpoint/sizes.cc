@@ -50,7 +50,7 @@ bool PeerTable::find_size(Peer& peer, Time now) {
   }
   for (const uint32_t segment : peer.search->begin_round(now)) {
     probe_.send(peer.address, peer.probe_port, peer.connectors.front()->cookie, peer.search_nonce,
-                segment);
+                segment, peer.search->round());
   }
   peer.retry_at = peer.search->next();
   schedule(peer);
