@@ -31,6 +31,8 @@ class Law {
   virtual void on_loss(Time now, uint64_t bytes) = 0;
   virtual void on_timeout(Time now) = 0;
   virtual uint64_t window() const = 0;
+  // The window cannot become smaller.
+  virtual bool at_least() const { return false; }
 };
 
 struct LawConfig {

@@ -25,6 +25,7 @@ class NsccLaw final : public Law {
   void on_loss(Time now, uint64_t bytes) override;
   void on_timeout(Time) override {}
   uint64_t window() const override { return static_cast<uint64_t>(window_); }
+  bool at_least() const override { return window_ <= least_; }
 
  private:
   void react(const AckSample& sample, double target);

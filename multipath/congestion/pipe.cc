@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration kMarkDelay = microseconds(3);  // on a fabric without noise
 constexpr int kNoises = 8;                        // both are no less than so many deviations
-constexpr Duration kBaseWindow = seconds(10);     // BBR's
+constexpr Duration kPatience = seconds(1);        // at the least window, before the base rises
 constexpr int kLeastSamples = 16;                 // that an interval must have to tell its noise
 constexpr double kFirstRate = 1.25e9;             // 10 Gbit/s, for a port that claims nothing
 
@@ -30,19 +30,27 @@ uint64_t Pipe::capacity() const {
   return static_cast<uint64_t>(rate_ * (base_rtt_ + target_delay_).seconds() / 2);
 }
 
-void Pipe::on_sample(Time now, Duration rtt, bool upper_bound) {
+void Pipe::learn_base(Time now, Duration rtt, bool at_least) {
   if (base_rtt_.ns == 0 || rtt < base_rtt_) {
-    base_rtt_ = rtt;
+    base_rtt_ = base_rtt_.ns == 0 ? std::min(rtt, config_.longest_base) : rtt;
     derive();
   }
-  base_least_ = std::min(base_least_, rtt);
-  if (base_began_.ns == INT64_MIN) base_began_ = now;
-  if (now - base_began_ >= kBaseWindow) {
-    base_rtt_ = base_least_;
-    base_least_ = seconds(3600);
-    base_began_ = now;
+  if (!at_least) {
+    least_since_ = Time::never();
+  } else if (least_since_ == Time::never()) {
+    least_since_ = now;
+    least_rtt_ = rtt;
+  } else {
+    least_rtt_ = std::min(least_rtt_, rtt);
+    if (now - least_since_ < kPatience) return;
+    base_rtt_ = least_rtt_;
+    least_since_ = Time::never();
     derive();
   }
+}
+
+void Pipe::on_sample(Time now, Duration rtt, bool upper_bound, bool at_least) {
+  learn_base(now, rtt, at_least);
   if (upper_bound) return;
   // Deviation from a mean that follows the samples: a queue that builds up slowly is no noise.
   if (samples_++ == 0) mean_ = rtt;

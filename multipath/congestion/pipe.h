@@ -2,8 +2,11 @@
 // What a connection learns about the network it sends into: how long an empty way takes, how much
 // comes out at the other end, and how much of a delay means nothing.
 //
-// Base RTT is a windowed minimum over all paths, the rate a windowed maximum of what was delivered
-// (both as in BBR), until then the port's own claim. Noise is the mean deviation of RTT samples from
+// Base RTT is the minimum over all paths; the first one is bounded, since who comes late sees the
+// queues of others, and it only rises when even the least window is answered more slowly for a
+// second: then the ways are longer, and it is not our own queue. (A windowed minimum, as in BBR,
+// makes the queue of a flow that never pauses part of the base.) The rate is a windowed maximum of
+// what was delivered, until then the port's own claim. Noise is the mean deviation of RTT samples from
 // a mean that follows them, over the last intervals and within bounds that the fabric sets: our own
 // queues are in it too. From these follow the two delays that matter: `mark_delay`, from which a
 // queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this stands in for
@@ -26,6 +29,8 @@ struct PipeConfig {
   // Of the fabric: no delay below is told from noise, and no delay above is taken for it.
   Duration noise_floor{};
   Duration noise_ceiling = milliseconds(1);
+  // No network of this kind is taken to be longer before it has shown it.
+  Duration longest_base = seconds(1);
   Duration interval = milliseconds(2);
 };
 
@@ -33,8 +38,9 @@ class Pipe {
  public:
   explicit Pipe(const PipeConfig& config);
 
-  // An RTT sample; `upper_bound`: it holds waiting that was not the network's.
-  void on_sample(Time now, Duration rtt, bool upper_bound);
+  // An RTT sample; `upper_bound`: it holds waiting that was not the network's; `at_least`: the
+  // window was at its least.
+  void on_sample(Time now, Duration rtt, bool upper_bound, bool at_least);
   void on_delivered(Time now, uint64_t bytes);
 
   bool known() const { return base_rtt_.ns > 0; }
@@ -54,6 +60,7 @@ class Pipe {
  private:
   static constexpr int kIntervals = 16;
 
+  void learn_base(Time now, Duration rtt, bool at_least);
   void end_interval(Time now);
   void derive();
 
@@ -70,16 +77,15 @@ class Pipe {
   Duration mean_{};
   Duration deviation_{};
   int samples_ = 0;
-  Duration least_ = seconds(3600);
 
   // Of the last intervals, a ring; 0 where there is nothing.
   std::array<double, kIntervals> rates_{};
   std::array<Duration, kIntervals> noises_{};
   int turn_ = 0;
 
-  // The minimum of this and of the previous base window.
-  Time base_began_{INT64_MIN};
-  Duration base_least_ = seconds(3600);
+  // The minimum since the window is at its least.
+  Time least_since_ = Time::never();
+  Duration least_rtt_{};
 };
 
 }  // namespace weft

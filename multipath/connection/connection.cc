@@ -179,6 +179,11 @@ bool Connection::quiet() const {
                       !p.unconfirmed() && !p.control_due(Time{INT64_MIN}));
 }
 
+bool Connection::ends_unconfirmed() const {
+  const Parts& p = *parts_;
+  return !p.failed && (p.sender.ends_unconfirmed() || p.receiver.ends_unconfirmed());
+}
+
 std::span<const Path> Connection::paths() const { return parts_->sender.ledger().paths(); }
 uint64_t Connection::segments_lost() const { return parts_->sender.ledger().lost(); }
 uint64_t Connection::segments_retransmitted() const {

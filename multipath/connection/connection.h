@@ -115,6 +115,8 @@ class Connection {
   // No message, receive, unconfirmed statement or kill is open: nothing will be sent unless
   // something happens.
   bool quiet() const;
+  // A flow was closed here, and the peer, which may yet live, has not said that it knows.
+  bool ends_unconfirmed() const;
   std::span<const Path> paths() const;
   uint64_t segments_lost() const;
   uint64_t segments_retransmitted() const;

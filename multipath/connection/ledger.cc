@@ -22,6 +22,8 @@ constexpr int kFreezeFloors = 5;
 
 // The floor of time-outs is some noises long: so much of a deviation may be noise, at most.
 constexpr int kFloorNoises = 8;
+// And some base RTTs: a fabric with timers this coarse is taken to cross a data centre.
+constexpr int kFloorBases = 10;
 
 }  // namespace
 
@@ -30,7 +32,8 @@ Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
       messages_(messages),
       paths_(static_cast<size_t>(std::clamp(config.paths, 1, kMaxPaths))),
       pipe_({config.port_bytes_per_second, config.noise_floor,
-             config.timer_floor / kFloorNoises, config.timer_floor}) {
+             config.timer_floor / kFloorNoises, config.timer_floor / kFloorBases,
+             config.timer_floor}) {
   const SelectorConfig choice{static_cast<int>(paths_.size()), config.seed,
                               config.timer_floor * kFreezeFloors};
   const LawConfig control{config.window_bytes, config.segment_bytes};
@@ -154,7 +157,7 @@ Ledger::Sample Ledger::take_sample(Path& path, const Report& report, Duration rt
   rtt = std::max(rtt, Duration{1});
   path.rtt.add(rtt, report.upper_bound);
   rtt_.add(rtt, report.upper_bound);
-  pipe_.on_sample(report.now, rtt, report.upper_bound);
+  pipe_.on_sample(report.now, rtt, report.upper_bound, law_->at_least());
   Sample sample;
   if (report.upper_bound && rtt > path.rtt.smoothed()) return sample;
   sample.rtt = rtt;

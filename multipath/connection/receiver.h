@@ -132,6 +132,7 @@ class Receiver {
   }
   // Before anything is sent: what may wait a little begins to wait now.
   void start_holds(Time now);
+  bool ends_unconfirmed() const { return !ends_.empty(); }
   bool unconfirmed() const { return unseen_grants_ > 0 || !ends_.empty(); }
   void repeat();
   // False when the packet is full and something is left.

@@ -92,6 +92,7 @@ class Sender {
   }
   // That grants were seen is no news for anybody who waits: it goes with something else, or late.
   Time seen_deadline() const { return seen_.empty() ? Time::never() : seen_deadline_; }
+  bool ends_unconfirmed() const { return !ends_.empty(); }
   bool unconfirmed() const { return unrecorded_ > 0 || !ends_.empty(); }
   void repeat();
   bool compose(wire::ControlWriter& out);

@@ -59,6 +59,7 @@ class PeerTable final : public OutOfBand::Handler {
   Result<Registration*> register_memory(Flow& flow, const MemoryRange& range);
   void deregister(Registration* registration);
 
+  // Waits a moment for peers to confirm that they know what is over.
   void finish_context(uint64_t context);
   void finish_all();
 
@@ -84,6 +85,7 @@ class PeerTable final : public OutOfBand::Handler {
   void leave_table(Peer& peer);
   void end_peer(Peer& peer);
   void fail_connectors(Peer& peer, const Status& status);
+  void close_flows(std::span<Peer* const> peers);
   void finish_peer(Peer& peer);
   void destroy(Peer& peer);
   void reap(Peer& peer);

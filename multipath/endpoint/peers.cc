@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a peer: made, prepared, ended, finished with a last word, destroyed, counted.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "multipath/endpoint/peer_table.h"
+#include "transport/system/clock.h"
 #include "transport/system/random.h"
 
 namespace weft {
+namespace {
+
+constexpr Duration kFarewell = milliseconds(200);
+constexpr std::chrono::microseconds kFarewellPause{200};
+
+}  // namespace
 
 Peer* PeerTable::find(const PeerKey& key) {
   const auto found = by_key_.find(key);
@@ -75,14 +84,39 @@ void PeerTable::finish_context(uint64_t context) {
   for (const auto& peer : peers_) {
     if (peer->key.context == context) ours.push_back(peer.get());
   }
+  close_flows(ours);
   for (Peer* peer : ours) finish_peer(*peer);
   std::erase_if(connectors_, [&](const auto& c) { return c.first->context == context; });
 }
 
 void PeerTable::finish_all() {
   listeners_.clear();
+  std::vector<Peer*> all;
+  for (const auto& peer : peers_) all.push_back(peer.get());
+  close_flows(all);
   while (!peers_.empty()) finish_peer(*peers_.front());
   connectors_.clear();
+}
+
+// A stream may lie on a way that has died since, and its last word with it; datagrams take all
+// ways. So peers are told by these first, until they confirm, for no longer than a few time-outs.
+void PeerTable::close_flows(std::span<Peer* const> peers) {
+  const auto all_know = [&] {
+    Progress::Exclusive engine(progress_);
+    return std::none_of(peers.begin(), peers.end(), [](const Peer* p) {
+      return p->state == Peer::State::kUp && !p->said_goodbye &&
+             p->member->connection->ends_unconfirmed();
+    });
+  };
+  {
+    Progress::Exclusive engine(progress_);
+    for (const Peer* peer : peers) {
+      for (const auto& flow : peer->flows) engine->close_flow(*flow);
+    }
+  }
+  for (Peer* peer : peers) peer->flows.clear();
+  const Time until = monotonic_now() + kFarewell;
+  while (!all_know() && monotonic_now() < until) std::this_thread::sleep_for(kFarewellPause);
 }
 
 // Says what must be known of each flow even if nobody ever answers again, then goodbye.
@@ -91,10 +125,8 @@ void PeerTable::finish_peer(Peer& peer) {
     std::vector<std::vector<std::byte>> words;
     {
       Progress::Exclusive engine(progress_);
-      for (const auto& flow : peer.flows) engine->close_flow(*flow);
       words = peer.member->connection->last_word();
     }
-    peer.flows.clear();
     bool room = true;
     for (const auto& statements : words) {
       std::vector<std::byte> frame;

@@ -28,18 +28,26 @@ bool RepsSelector::take(uint32_t place, const Turn& turn, PathIndex* path) {
 
 PathIndex RepsSelector::next(const Turn& turn) {
   PathIndex path = 0;
-  if (turn.now < frozen_until_ && fresh_ == 0) {
-    for (uint32_t tries = 0; tries < kRing; ++tries) {
-      if (take(again_++, turn, &path)) return path;
-    }
-    return explore(turn);
-  }
+  const bool frozen = turn.now < frozen_until_;
   while (fresh_ > 0) {
     const bool taken = take(head_ - fresh_, turn, &path);
     --fresh_;
-    if (taken && turn.bursts >= kFewBursts) return path;
+    if (taken && (frozen || turn.bursts >= kFewBursts)) return path;
   }
-  return explore(turn);
+  return frozen ? stay(turn) : explore(turn);
+}
+
+// While frozen: the paths that answered since the time-out, in turn; before any did, the ring.
+PathIndex RepsSelector::stay(const Turn& turn) {
+  for (size_t tries = 0; tries < returned_.size(); ++tries) {
+    const PathIndex path = explorer_.next(turn);
+    if (answered_.test(path)) return path;
+  }
+  PathIndex path = 0;
+  for (uint32_t tries = 0; tries < kRing; ++tries) {
+    if (take(again_++, turn, &path)) return path;
+  }
+  return explorer_.next(turn);
 }
 
 PathIndex RepsSelector::explore(const Turn& turn) {
@@ -53,7 +61,8 @@ PathIndex RepsSelector::explore(const Turn& turn) {
 
 void RepsSelector::on_ack(PathIndex path, double bursts, Mark mark) {
   double& returned = returned_[path];
-  avoided_.set(path, mark != Mark::kNone);
+  avoided_.set(path, mark == Mark::kEcn);
+  answered_.set(path, true);
   if (mark == Mark::kQueue) {
     returned = std::min(returned, 0.0);  // the burst that it belonged to is spoilt
     return;
@@ -72,13 +81,20 @@ void RepsSelector::on_ack(PathIndex path, double bursts, Mark mark) {
 }
 
 void RepsSelector::on_timeout(PathIndex path, Time now) {
+  if (now >= frozen_until_) answered_ = {};
   frozen_until_ = now + freeze_;
   on_alive(path, false);
 }
 
 void RepsSelector::on_alive(PathIndex path, bool alive) {
   returned_[path] = 0;
-  if (alive) return;
+  answered_.set(path, false);
+  if (alive) {
+    // What is forgotten is explored only where others are marked: so it gets a burst to begin with.
+    ring_[head_++ % kRing] = {path, true};
+    fresh_ = std::min(fresh_ + 1, kRing);
+    return;
+  }
   for (Entry& entry : ring_) entry.valid = entry.valid && entry.path != path;
 }
 

@@ -40,12 +40,14 @@ class RepsSelector final : public Selector {
 
   bool take(uint32_t place, const Turn& turn, PathIndex* path);
   PathIndex explore(const Turn& turn);
+  PathIndex stay(const Turn& turn);
 
   ObliviousSelector explorer_;
   const Duration freeze_;
   // By path: bursts that came back unmarked and are not recycled; below zero, a debt.
   std::vector<double> returned_;
   PathMask avoided_;
+  PathMask answered_;  // since the freeze began
   std::array<Entry, kRing> ring_{};
   uint32_t head_ = 0;   // where the next entry goes
   uint32_t fresh_ = 0;  // entries before head_ that were not used yet

@@ -51,7 +51,7 @@ class Bottleneck {
     Flow flow;
     flow.pipe = std::make_unique<Pipe>(config_.pipe);
     flow.law = make_law("nscc", config_.law, *flow.pipe);
-    if (knows) flow.pipe->on_sample(now_, config_.base_rtt + service(), false);
+    if (knows) flow.pipe->on_sample(now_, config_.base_rtt + service(), false, false);
     flows_.push_back(std::move(flow));
   }
   Flow& flow(size_t i) { return flows_[i]; }
@@ -151,7 +151,7 @@ class Bottleneck {
       ++flow.lost;
     } else {
       const Duration rtt = now_ - event.sent;
-      flow.pipe->on_sample(now_, rtt, false);
+      flow.pipe->on_sample(now_, rtt, false, flow.law->at_least());
       flow.pipe->on_delivered(now_, bytes);
       const Duration queued = flow.pipe->queue_delay(rtt);
       flow.law->on_ack({now_, bytes, rtt, queued, queued > flow.pipe->mark_delay()});

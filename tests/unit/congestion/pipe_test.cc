@@ -28,7 +28,7 @@ void sample(Pipe& pipe, Duration base, Duration jitter, bool upper_bound) {
   Time now = kStart;
   for (int i = 0; i < 20000; ++i, now = now + microseconds(10)) {
     const auto more = static_cast<int64_t>(random.below(static_cast<uint64_t>(jitter.ns + 1)));
-    pipe.on_sample(now, base + nanoseconds(more), upper_bound);
+    pipe.on_sample(now, base + nanoseconds(more), upper_bound, false);
     pipe.on_delivered(now, 1000);
   }
 }
@@ -38,7 +38,7 @@ TEST(Pipe, KnowsNothingBeforeItsFirstSample) {
   EXPECT_FALSE(pipe.known());
   pipe.on_delivered(kStart, 1000);
   EXPECT_FALSE(pipe.known());
-  pipe.on_sample(kStart, microseconds(40), false);
+  pipe.on_sample(kStart, microseconds(40), false, false);
   EXPECT_TRUE(pipe.known());
 }
 
@@ -49,36 +49,38 @@ TEST(Pipe, TheBaseRttIsTheLeastThatWasSeen) {
   for (int i = 0; i < 1000; ++i) {
     const Duration rtt = microseconds(static_cast<int64_t>(20 + random.below(500)));
     least = std::min(least, rtt);
-    pipe.on_sample(kStart + milliseconds(i), rtt, i % 3 == 0);
+    pipe.on_sample(kStart + milliseconds(i), rtt, i % 3 == 0, false);
     ASSERT_EQ(pipe.base_rtt(), least) << "sample " << i << ", seed 9";
   }
   EXPECT_EQ(pipe.queue_delay(least + microseconds(7)), microseconds(7));
   EXPECT_EQ(pipe.queue_delay(least - microseconds(1)), Duration{0});
 }
 
-// A way that became longer: the old base is held for one window at least and two at most.
-TEST(Pipe, TheBaseRttIsForgottenAfterItsWindow) {
+// A way that became longer: only at the least window is what comes late the network's own.
+TEST(Pipe, TheBaseRttRisesWhenEvenTheLeastWindowIsAnsweredLate) {
   Pipe pipe({});
-  pipe.on_sample(kStart, microseconds(50), false);
+  pipe.on_sample(kStart, microseconds(50), false, false);
   Time now = kStart;
-  for (; now - kStart < seconds(9); now = now + milliseconds(1))
-    pipe.on_sample(now, microseconds(80), false);
-  EXPECT_EQ(pipe.base_rtt(), microseconds(50));
-  for (; now - kStart < seconds(21); now = now + milliseconds(1))
-    pipe.on_sample(now, microseconds(80), false);
-  EXPECT_EQ(pipe.base_rtt(), microseconds(80));
-  // But not while it is still seen now and then.
-  for (; now - kStart < seconds(80); now = now + milliseconds(1))
-    pipe.on_sample(now, now.ns % seconds(5).ns == 0 ? microseconds(60) : microseconds(80), false);
-  EXPECT_EQ(pipe.base_rtt(), microseconds(60));
+  for (; now - kStart < seconds(60); now = now + milliseconds(1))
+    pipe.on_sample(now, microseconds(80), false, false);
+  EXPECT_EQ(pipe.base_rtt(), microseconds(50)) << "a queue of our own";
+  for (int i = 0; i < 900; ++i, now = now + milliseconds(1))
+    pipe.on_sample(now, microseconds(80), false, true);
+  EXPECT_EQ(pipe.base_rtt(), microseconds(50)) << "not long enough";
+  pipe.on_sample(now, microseconds(80), false, false);
+  for (int i = 0; i < 1200; ++i, now = now + milliseconds(1))
+    pipe.on_sample(now, microseconds(i == 7 ? 70 : 80), false, true);
+  EXPECT_EQ(pipe.base_rtt(), microseconds(70));
+  pipe.on_sample(now, microseconds(60), true, false);
+  EXPECT_EQ(pipe.base_rtt(), microseconds(60)) << "falls at once";
 }
 
-TEST(Pipe, ALongSilenceLeavesABaseRtt) {
-  Pipe pipe({});
-  pipe.on_sample(kStart, microseconds(50), false);
-  pipe.on_sample(kStart + seconds(1000), microseconds(90), false);
-  EXPECT_GE(pipe.base_rtt(), microseconds(50));
-  EXPECT_LE(pipe.base_rtt(), microseconds(90));
+TEST(Pipe, TheFirstBaseRttIsNoLongerThanTheFabricsNetworks) {
+  PipeConfig config;
+  config.longest_base = microseconds(200);
+  Pipe pipe(config);
+  pipe.on_sample(kStart, milliseconds(3), false, false);
+  EXPECT_EQ(pipe.base_rtt(), microseconds(200));
 }
 
 TEST(Pipe, NoiseStaysWithinItsBounds) {
@@ -116,7 +118,7 @@ TEST(Pipe, AQueueThatBuildsUpSlowlyIsNoNoise) {
   Pipe pipe(config);
   Time now = kStart;
   for (int i = 0; i < 10000; ++i, now = now + microseconds(10)) {
-    pipe.on_sample(now, microseconds(50) + nanoseconds(100) * i, false);  // to a millisecond
+    pipe.on_sample(now, microseconds(50) + nanoseconds(100) * i, false, false);  // to a millisecond
     pipe.on_delivered(now, 1000);
   }
   EXPECT_LT(pipe.noise(), microseconds(2));
@@ -140,7 +142,7 @@ TEST(Pipe, TheRateIsWhatIsDelivered) {
       EXPECT_EQ(pipe.bytes_per_second(), claim) << "the first guess";
     }
     EXPECT_GT(pipe.bytes_per_second(), 0);
-    pipe.on_sample(kStart, microseconds(100), false);
+    pipe.on_sample(kStart, microseconds(100), false, false);
     const Time now = deliver(pipe, kStart, 25e6, milliseconds(200));
     EXPECT_NEAR(pipe.bytes_per_second(), 25e6, 2.5e6);
     EXPECT_NEAR(static_cast<double>(pipe.capacity()), 25e6 * 100e-6, 250);
@@ -153,7 +155,7 @@ TEST(Pipe, TheRateNeverExceedsWhatThePortClaims) {
   PipeConfig config;
   config.port_bytes_per_second = 1.25e9;
   Pipe pipe(config);
-  pipe.on_sample(kStart, microseconds(100), false);
+  pipe.on_sample(kStart, microseconds(100), false, false);
   Time now = kStart;
   for (int i = 0; i < 100; ++i) {
     now = deliver(pipe, now, 5e9, milliseconds(5));  // acks that came in a heap
@@ -166,7 +168,7 @@ TEST(Pipe, APauseOfTheApplicationDoesNotLowerTheRateAtOnce) {
   PipeConfig config;
   config.port_bytes_per_second = 12.5e9;
   Pipe pipe(config);
-  pipe.on_sample(kStart, microseconds(100), false);
+  pipe.on_sample(kStart, microseconds(100), false, false);
   Time now = deliver(pipe, kStart, 1e9, milliseconds(200));
   const double before = pipe.bytes_per_second();
   EXPECT_NEAR(before, 1e9, 1e8);

@@ -137,7 +137,7 @@ TEST(Oblivious, SendsIntoTheSilenceUntilEveryPathIsDead) {
 // What a time-out costs the ways that work: the three that are left carry on through the freeze.
 // Not so yet: the ring may remember one way only, whose acks then all come back marked, and nothing
 // leads out of it before the freeze is over (0.5 of the three ways, seen with all seeds).
-TEST(Reps, DISABLED_WaysThatWorkCarryOnThroughTheFreeze) {
+TEST(Reps, WaysThatWorkCarryOnThroughTheFreeze) {
   for (uint64_t seed : kSeeds) {
     const WaysConfig config = even("reps", 4, 64, seed);
     Ways net(config);
@@ -152,7 +152,7 @@ TEST(Reps, DISABLED_WaysThatWorkCarryOnThroughTheFreeze) {
 
 // Not so yet: where nothing is marked nothing is explored, so a way that came back stays empty (and
 // so does one whose marks have ceased).
-TEST(Reps, DISABLED_AWayThatComesBackIsFoundWhereNothingIsMarked) {
+TEST(Reps, AWayThatComesBackIsFoundWhereNothingIsMarked) {
   for (uint64_t seed : kSeeds) {
     Ways net(even("reps", 4, 48, seed));
     net.run(kSettle);
@@ -207,7 +207,7 @@ TEST(Reps, AFrozenSelectorForgetsThePathThatTimedOut) {
 
 // Not so yet: fresh entries that cannot be used (here those of the path that timed out; or all, with
 // few bursts in flight) are dropped, and the turn explores though others are remembered.
-TEST(Reps, DISABLED_AFrozenSelectorWithSpoiltFreshEntriesUsesRememberedOnes) {
+TEST(Reps, AFrozenSelectorWithSpoiltFreshEntriesUsesRememberedOnes) {
   auto selector = taught({3, 40}, 2);
   const PathMask usable = all_of(64);
   turns(*selector, usable, Time{0}, 64, 4);
