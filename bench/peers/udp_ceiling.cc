@@ -6,9 +6,10 @@
 //   udp_ceiling receive --at IP:PORT --timeout S              ends with its sender
 //   udp_ceiling send --at IP:PORT --payload N --seconds S     N: bytes of a datagram
 //
-// send: one connected socket, a 4 MB buffer (what eight of Weft's messages take) that is read round and round, trains of as many
-// datagrams as GSO takes in one go, 8 trains to a sendmmsg. receive: one socket with GRO, recvmmsg
-// of up to 16 trains into the same buffers again and again; nothing is looked at or copied further.
+// send: one connected socket, a 32 MB buffer that is read round and round (as Weft reads eight
+// messages of 4 MB), trains of as many datagrams as GSO takes in one go, 8 to a sendmmsg.
+// receive: one socket with GRO, recvmmsg of up to 16 trains into the same buffers again and again;
+// nothing is looked at or copied further.
 // An 8-byte answer every 256 KB bounds what is under way to 4 MB, since without it most of what a
 // sender makes would be dropped at the receiver: that would lower the ceiling. What does not arrive
 // is not sent again.
@@ -27,7 +28,7 @@
 namespace weft::peers {
 namespace {
 
-constexpr size_t kBufferBytes = 4 << 20;
+constexpr size_t kBufferBytes = 32 << 20;
 constexpr size_t kWindowBytes = 4 << 20;
 constexpr size_t kAnswerEvery = 256 << 10;
 constexpr size_t kMaxTrain = 64;  // datagrams in one GSO send
