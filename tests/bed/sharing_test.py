@@ -26,6 +26,17 @@ def two_jobs(run):
         run.check("ratio", speeds[0] / speeds[1], *FAIR)
 
 
+def latecomer(run):
+    """Who has never seen the network empty must not take its queue for the network."""
+    with run.bed():
+        first = run.stream(run.options.seconds + 3)
+        time.sleep(1.5)
+        late = run.stream(run.options.seconds).result()
+        result = first.result()
+        run.note(mbps="%.0f beside %.0f" % (late.mbps, result.mbps), **run.counters())
+        run.check("of_half_the_links", late.mbps / (run.all_links / 2), *FAIR)
+
+
 def percentiles(run):
     result = run.start("latency", "--bytes", SMALL, "--iterations", ITERATIONS).result()
     try:
@@ -53,6 +64,8 @@ def small_beside_large(run):
 CASES = [
     Case("two_jobs", "the goodputs of two jobs at once differ by no more than %g to %g" % FAIR,
          two_jobs, ci_seeds=2),
+    Case("latecomer", "a job that starts beside another gets %g to %g of half the links" % FAIR,
+         latecomer),
     Case("small_beside_large", "the 99th percentile of 8 KB messages, idle and beside a stream, is stated",
          small_beside_large),
 ]
