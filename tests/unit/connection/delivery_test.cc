@@ -119,6 +119,39 @@ TEST_P(Delivery, TheAckOfASmallMessageGoesWithItsAnswer) {
   EXPECT_EQ(pair.end[0]->segments_retransmitted(), 0u);
 }
 
+TEST_P(Delivery, AClosedFlowIsUnconfirmedUntilThePeerSaysThatItKnows) {
+  Pair pair(offloads());
+  const FlowId flow = pair.open_flow(0);
+  pair.settle();
+  EXPECT_FALSE(pair.end[0]->ends_unconfirmed());
+  bool dead = true;
+  pair.lose = [&](const Parcel&) { return dead; };
+  pair.end[0]->close_send_flow(flow);
+  pair.run([] { return false; }, milliseconds(50));
+  EXPECT_TRUE(pair.end[0]->ends_unconfirmed());
+  dead = false;
+  EXPECT_TRUE(pair.run([&] { return !pair.end[0]->ends_unconfirmed(); }, milliseconds(50)))
+      << "it is told again until it is confirmed";
+}
+
+TEST_P(Delivery, TheGrantOfAReceiveToSpareWaitsALittleAndOneThatIsNeededDoesNot) {
+  Pair pair(offloads());
+  const FlowId flow = pair.open_flow(0);
+  const auto post = [&] { ASSERT_TRUE(pair.receive(1, flow, pair.buffer(1, 100))); };
+  post();
+  post();
+  pair.settle();
+  EXPECT_EQ(pair.count(0, Kind::kGranted), 2u) << "nothing was to spare";
+  pair.run([] { return false; }, milliseconds(1));  // what was due a little later has been said
+  const size_t said = pair.history.size();
+  post();
+  pair.settle();
+  EXPECT_EQ(pair.history.size(), said) << "two the sender knows and has not used";
+  const Time posted = pair.now;
+  ASSERT_TRUE(pair.run([&] { return pair.count(0, Kind::kGranted) == 3; }));
+  EXPECT_LE(pair.now - posted, microseconds(100));
+}
+
 TEST_P(Delivery, AnAckSaysForHowLongItsSenderHadNotPolled) {
   Pair pair(offloads());
   const FlowId flow = pair.open_flow(0);
