@@ -13,7 +13,7 @@ namespace {
 constexpr double kMtu = 4160.0 / 150000.0;
 constexpr double kProportional = 4 * kMtu;  // per RTT, when the queue is empty
 constexpr double kEta = 0.15 * kMtu;        // per RTT, always
-constexpr double kFirstWindow = 64 << 10;  // until there is an RTT
+constexpr double kFirstWindow = 64 << 10;   // until there is an RTT
 constexpr double kShrink = 0.8;
 constexpr double kLeastCut = 0.5;
 constexpr double kGain = 0.0125;  // of the average, for an ack of one reference MTU
@@ -24,12 +24,14 @@ constexpr double kTargetShare = 0.6;
 constexpr double kTargetMost = 2;
 constexpr int kAdaptDivisor = 8;
 constexpr int kAdaptDelays = 4;
+constexpr double kAdaptSpan = 4;  // in the time that it is measured over
 
 }  // namespace
 
 NsccLaw::NsccLaw(const LawConfig& config, const Pipe& pipe)
     : pipe_(pipe),
-      least_(std::min(16.0 * config.segment_bytes, std::max(2.0 * config.segment_bytes, kFirstWindow))),
+      least_(std::min(16.0 * config.segment_bytes,
+                      std::max(2.0 * config.segment_bytes, kFirstWindow))),
       most_(std::max<double>(static_cast<double>(config.window_bytes), least_)),
       window_(std::clamp(kFirstWindow, least_, most_)) {}
 
@@ -98,7 +100,8 @@ void NsccLaw::quick_adapt(Time now, Duration queue_delay, Duration target) {
   adapt_at_ = now;
   achieved_ = 0;
   lossy_ = false;
-  if (!wanted || got / time >= window_ / kAdaptDivisor) return;
+  // A flow that paused has achieved little for a reason of its own.
+  if (!wanted || time > kAdaptSpan || got / time >= window_ / kAdaptDivisor) return;
   ignore_ = static_cast<uint64_t>(window_);
   window_ = got / time;
   growth_ = 0;

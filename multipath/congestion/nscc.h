@@ -39,8 +39,8 @@ class NsccLaw final : public Law {
   const double least_;
   const double most_;
   double window_;
-  bool started_ = false;      // the first window was set from the pipe
-  double growth_ = 0;         // bytes^2: divided by the window when applied
+  bool started_ = false;  // the first window was set from the pipe
+  double growth_ = 0;     // bytes^2: divided by the window when applied
   uint64_t since_growth_ = 0;
   Time growth_at_{INT64_MIN};
   Time shrink_at_{INT64_MIN};  // not before

@@ -83,8 +83,7 @@ void Pipe::end_interval(Time now) {
   }
   rate_ = config_.port_bytes_per_second > 0 ? std::min(fastest, config_.port_bytes_per_second)
                                             : fastest;
-  if (told > 0)
-    noise_ = std::clamp(deviations / told, config_.noise_floor, config_.noise_ceiling);
+  if (told > 0) noise_ = std::clamp(deviations / told, config_.noise_floor, config_.noise_ceiling);
   derive();
   began_ = now;
   delivered_ = 0;

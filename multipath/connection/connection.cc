@@ -149,7 +149,8 @@ Time Connection::poll_timeout() const {
   Time at = earlier(p.sender.ledger().deadline(), p.repeat_at);
   at = earlier(at, p.receiver.deadline());
   at = earlier(at, p.sender.seen_deadline());
-  if (p.sender.statements_due(Time{INT64_MIN}) || p.kill.due() || p.regions.due()) at = Time{INT64_MIN};
+  if (p.sender.statements_due(Time{INT64_MIN}) || p.kill.due() || p.regions.due())
+    at = Time{INT64_MIN};
   return earlier(at, p.liveness.deadline());
 }
 
@@ -205,9 +206,8 @@ std::string Connection::describe(Time now) const {
          std::to_string(paths().size()) + " paths (" + std::to_string(dead) + " dead, " +
          std::to_string(killing) + " ending), heard " + in_us(p.liveness.last_heard()) +
          ", loss timer " + in_us(p.sender.ledger().deadline()) + ", repeat " + in_us(p.repeat_at) +
-         ", ack " + in_us(p.receiver.deadline()) + ", liveness " +
-         in_us(p.liveness.deadline()) + (p.control_due(now) ? ", control due" : "") +
-         (p.failed ? ", failed" : "");
+         ", ack " + in_us(p.receiver.deadline()) + ", liveness " + in_us(p.liveness.deadline()) +
+         (p.control_due(now) ? ", control due" : "") + (p.failed ? ", failed" : "");
 }
 
 }  // namespace weft

@@ -35,8 +35,8 @@ void Connection::Parts::take_kills() {
 }
 
 bool Connection::Parts::control_due(Time now) const {
-  return receiver.statements_due(now) || sender.statements_due(now) || regions.due() || kill.due() ||
-         !ends_seen.empty() || pong_due || ping_wanted;
+  return receiver.statements_due(now) || sender.statements_due(now) || regions.due() ||
+         kill.due() || !ends_seen.empty() || pong_due || ping_wanted;
 }
 
 bool Connection::Parts::compose(Time now, wire::ControlWriter& out) {

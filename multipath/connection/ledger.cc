@@ -31,9 +31,8 @@ Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
     : config_(config),
       messages_(messages),
       paths_(static_cast<size_t>(std::clamp(config.paths, 1, kMaxPaths))),
-      pipe_({config.port_bytes_per_second, config.noise_floor,
-             config.timer_floor / kFloorNoises, config.timer_floor / kFloorBases,
-             config.timer_floor}) {
+      pipe_({config.port_bytes_per_second, config.noise_floor, config.timer_floor / kFloorNoises,
+             config.timer_floor / kFloorBases, config.timer_floor}) {
   const SelectorConfig choice{static_cast<int>(paths_.size()), config.seed,
                               config.timer_floor * kFreezeFloors};
   const LawConfig control{config.window_bytes, config.segment_bytes};
@@ -51,9 +50,8 @@ Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
 uint32_t Ledger::burst_bytes() const {
   const auto moment = static_cast<uint64_t>(pipe_.bytes_per_second() * kBurstTime.seconds());
   const uint64_t part = std::max(law_->window() / kBurstsInWindow, moment);
-  return static_cast<uint32_t>(
-      std::clamp<uint64_t>(part, std::min(config_.segment_bytes, config_.burst_bytes),
-                           config_.burst_bytes));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(
+      part, std::min(config_.segment_bytes, config_.burst_bytes), config_.burst_bytes));
 }
 
 Path* Ledger::choose_path(Time now) {

@@ -18,8 +18,7 @@ constexpr int kStuckTimeouts = 4;
 
 Duration Ledger::timeout(const Path& path) const {
   const RttEstimator& rtt = path.rtt.known() ? path.rtt : rtt_;
-  const Duration base =
-      rtt.known() ? rtt.likely() : config_.initial_rtt * 3;
+  const Duration base = rtt.known() ? rtt.likely() : config_.initial_rtt * 3;
   const Duration whole = std::max(base + config_.max_hold, config_.timer_floor);
   return whole * (int64_t{1} << std::min(path.timeouts, kMostBackoff));
 }

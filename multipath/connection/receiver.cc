@@ -241,9 +241,9 @@ void Receiver::arrive(Time now, PartState& p, uint32_t segment) {
   parts_due_.push_back(p);
   const bool whole = p.complete();
   // What follows a small message is mostly an answer, which takes the ack along.
-  owe_ack(now, !whole              ? config_.max_hold
+  owe_ack(now, !whole            ? config_.max_hold
                : p.segments == 1 ? std::min(kShortHold, config_.max_hold)
-                                   : kAtOnce);
+                                 : kAtOnce);
   if (whole) finish_part(p);
 }
 

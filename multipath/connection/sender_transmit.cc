@@ -45,8 +45,8 @@ void Sender::transmit(Time now, Outbox& out) {
 bool Sender::send_burst(SendMessage& m, Path& path, Time now, Outbox& out) {
   uint64_t sent = 0;
   const uint32_t burst = ledger_.burst_bytes();
-  while (m.sendable() && sent < burst && out.segments < Outbox::kSegments &&
-         ledger_.has_room() && path.usable()) {
+  while (m.sendable() && sent < burst && out.segments < Outbox::kSegments && ledger_.has_room() &&
+         path.usable()) {
     bool repair = false;
     const uint32_t segment = m.take(&repair);
     const uint64_t number = ledger_.post(path, m, segment, repair, now);

@@ -42,7 +42,7 @@ struct ConnectionConfig {
   uint64_t window_bytes = 2 << 20;     // in flight, at most
   std::string_view law = "nscc";
   std::string_view selector = "reps";
-  double port_bytes_per_second = 0;        // what the port claims; 0: nothing
+  double port_bytes_per_second = 0;         // what the port claims; 0: nothing
   Duration noise_floor = microseconds(25);  // of RTT samples: less is not told from noise here
   Duration timer_floor = milliseconds(2);  // no time-out is shorter: this fabric's scheduling noise
   Duration max_hold = microseconds(100);   // an ack is late by no more

@@ -5,13 +5,15 @@
 // A ring remembers the last paths whose bursts came back unmarked. A burst takes the oldest of them
 // that is fresh, once; with none it explores, in the order of oblivious spraying. So what a way
 // carries follows what it delivers: a slow or loaded way hands out fewer turns, an idle one is
-// found by exploring. After a time-out exploring stops for a while (it may lead into the hole
-// again) and remembered paths are used a second time.
+// found by exploring. After a time-out exploring stops for a while, since it may lead into the hole
+// again: bursts go to paths that have answered since, and before any did, to remembered ones a
+// second time.
 //
 // Where this differs from the paper: the unit that is recycled is a burst and not a packet, so acks
-// are counted up to one, from one mark to the next; an ECN mark costs the path its next bursts too;
-// exploring passes once over a path whose last answer was marked; with fewer than 20 bursts in
-// flight it sprays, since the ring then says more about the past than about the network.
+// are counted up to one, from one mark to the next; an ECN mark costs the path its next bursts too,
+// and exploring passes over it once; a path that comes back from the dead gets a burst to begin
+// with; with fewer than 20 bursts in flight it sprays, since the ring then says more about the past
+// than about the network.
 #pragma once
 
 #include <vector>

@@ -186,7 +186,8 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, 8));
-  stream->add_option("--check", words.check, "What of the bytes to check: all, or a sample (1 in 64)")
+  stream
+      ->add_option("--check", words.check, "What of the bytes to check: all, or a sample (1 in 64)")
       ->type_name("all|sample")
       ->capture_default_str()
       ->check(CLI::IsMember({"all", "sample"}));

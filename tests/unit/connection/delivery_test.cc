@@ -175,7 +175,8 @@ TEST_P(Delivery, AnAckSaysForHowLongItsSenderHadNotPolled) {
   for (int i = 0; i < 40; ++i) exchange(microseconds(50));
   const Duration before = slowest();
   for (int i = 0; i < 40; ++i) exchange(milliseconds(20));
-  EXPECT_LE(slowest(), before + microseconds(1)) << "a peer that was away says nothing about the network";
+  EXPECT_LE(slowest(), before + microseconds(1))
+      << "a peer that was away says nothing about the network";
 }
 
 TEST_P(Delivery, GroupedReceivesTakeSendsByTag) {

@@ -116,8 +116,7 @@ TEST(Placing, AnOrderedPathThatReordersIsNeverTrustedAgain) {
   pair.settle();
   catching = false;
   ASSERT_EQ(late.size(), 1u);
-  EXPECT_EQ(pair.end[0]->segments_retransmitted(), 0u)
-      << "it is not old enough to be dead";
+  EXPECT_EQ(pair.end[0]->segments_retransmitted(), 0u) << "it is not old enough to be dead";
   EXPECT_TRUE(pair.end[0]->paths()[0].ordered);
   pair.wire.push_back(late[0]);
   pair.settle();
