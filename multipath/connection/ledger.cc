@@ -91,6 +91,7 @@ uint64_t Ledger::post(Path& path, SendMessage& message, uint32_t segment, bool r
   ++path.counters.packets;
   path.counters.retransmitted += repair;
   retransmitted_ += repair;
+  if (repair) law_->on_loss(now, copy.bytes);  // what turns up before was not lost
   enter(path, copy, now);
   return number;
 }

@@ -66,7 +66,10 @@ class Ledger {
   // After messages learnt of arrivals from their own reports: settles the copies concerned.
   // `latest` is the segment of `message` that arrived last, `hold` before the report was made.
   void sweep(const Report& report, const SendMessage* message, uint32_t latest, Duration hold);
-  // Condemns and buries what can be. After every batch of reports, and when deadline() has passed.
+  // Losses are looked for at the next deadline, which is now: once all reports that lie in the
+  // fabric have been read, since after a pause of our own the first of many makes the rest look late.
+  void look_for_losses(Time now) { loss_deadline_ = earlier(loss_deadline_, now); }
+  // Condemns and buries what can be.
   void detect_losses(Time now);
 
   // --- Time.

@@ -112,7 +112,6 @@ void Ledger::bury(Path& path, Copy& copy, Time now) {
     }
     message->mark_for_repair(copy.segment);
     ++lost_;
-    law_->on_loss(now, copy.bytes);
   }
   settle(path, copy);
 }

@@ -8,8 +8,10 @@
 namespace weft {
 namespace {
 
-// An ack waits for this many arrivals, or for max_hold.
-constexpr uint32_t kAckEvery = 8;
+// An ack waits for so many arrivals, or for max_hold: with bulk that is a train or two, and an ack
+// costs as much as a train. A small message counts for several: somebody may wait for its end.
+constexpr uint32_t kAckEvery = 32;
+constexpr uint32_t kShortWeight = 4;
 constexpr int kMostPathWords = 4;  // 256 packets: as many as the sender's ring holds
 
 uint32_t hold_of(Time now, Time since) {
@@ -20,7 +22,8 @@ uint32_t hold_of(Time now, Time since) {
 }  // namespace
 
 void Receiver::owe_ack(Time now, Duration hold) {
-  if (++owed_ >= kAckEvery || hold <= Duration{0}) ack_now_ = true;
+  owed_ += hold == kShortHold ? kShortWeight : 1;
+  if (owed_ >= kAckEvery || hold <= Duration{0}) ack_now_ = true;
   ack_deadline_ = earlier(ack_deadline_, now + hold);
 }
 

@@ -93,7 +93,7 @@ void Sender::on_flow_ack(const Report& report, const wire::FlowAck& ack) {
 }
 
 void Sender::after_reports(Time now) {
-  ledger_.detect_losses(now);
+  ledger_.look_for_losses(now);
   settle_touched();
 }
 

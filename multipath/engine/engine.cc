@@ -31,12 +31,14 @@ bool Engine::progress(Time now) {
   forgive_refusals();
   drain_commands();
   bool worked = !active_.empty();
-  service_active();  // what the application has just asked for does not wait for the fabric
+  // What the application has just asked for does not wait for the fabric; timers do, since what they
+  // wait for may lie there.
+  service_active(false);
   for (int round = 0; round < kRounds; ++round) {
     const size_t arrivals = fabric_.poll(now_, kPollBudget, *this);
     activate_due();
     worked |= arrivals > 0 || !active_.empty();
-    service_active();
+    service_active(true);
     if (arrivals < kPollBudget && (active_.empty() || blocked_)) break;
   }
   return worked || posted_;
@@ -108,18 +110,18 @@ void Engine::activate(Member& member) {
   if (!member.linked()) active_.push_back(member);
 }
 
-bool Engine::service_active() {
+bool Engine::service_active(bool timers) {
   while (Member* member = active_.pop_front()) {
-    if (service(*member)) again_.push_back(*member);
+    if (service(*member, timers)) again_.push_back(*member);
   }
   while (Member* member = again_.pop_front()) active_.push_back(*member);
   return !active_.empty();
 }
 
-bool Engine::service(Member& member) {
+bool Engine::service(Member& member, bool timers) {
   Connection& connection = *member.connection;
   connection.handle_poll_gap(poll_gap_);
-  if (connection.poll_timeout() <= now_) connection.handle_timeout(now_);
+  if (timers && connection.poll_timeout() <= now_) connection.handle_timeout(now_);
   bool more = true;
   for (int i = 0; i < kOutboxes && more; ++i) {
     outbox_->clear();

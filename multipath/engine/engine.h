@@ -142,8 +142,8 @@ class Engine final : private FabricSink {
   void activate_due();
   void activate(Member& member);
   void look_at_clock();
-  bool service_active();
-  bool service(Member& member);  // whether the connection wants another turn
+  bool service_active(bool timers);
+  bool service(Member& member, bool timers);  // whether the connection wants another turn
   bool post_outbox(Member& member);
   bool post_controls(Member& member);
   bool post_segments(Member& member);
