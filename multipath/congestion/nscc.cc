@@ -19,8 +19,8 @@ constexpr double kLeastCut = 0.5;
 constexpr double kGain = 0.0125;  // of the average, for an ack of one reference MTU
 // The target of a flow with this window in flight is the pipe's; a larger window's is shorter.
 constexpr double kTargetWindow = 100e3;
-constexpr double kTargetLeast = 0.4;
-constexpr double kTargetShare = 0.6;
+constexpr double kTargetLeast = 0.25;
+constexpr double kTargetShare = 0.75;
 constexpr double kTargetMost = 2;
 constexpr int kAdaptDivisor = 8;
 constexpr int kAdaptDelays = 4;
@@ -63,6 +63,12 @@ double NsccLaw::target() const {
   return pipe_.target_delay().seconds() * std::min(scale, kTargetMost);
 }
 
+// Half-way between the capacity, of which each who shares a link only learns his share, and one size
+// for all: so the smaller grows faster for its size.
+double NsccLaw::growth_unit() const {
+  return std::sqrt(static_cast<double>(pipe_.capacity()) * kTargetWindow);
+}
+
 void NsccLaw::react(const AckSample& sample, double target) {
   const auto capacity = static_cast<double>(pipe_.capacity());
   const auto acked = static_cast<double>(sample.bytes);
@@ -70,7 +76,7 @@ void NsccLaw::react(const AckSample& sample, double target) {
   average_ += std::min(1.0, kGain * acked / (kMtu * capacity)) * (q - average_);
   since_growth_ += sample.bytes;
   if (q < target) {
-    if (!sample.marked) growth_ += capacity * acked * kProportional * (1 - q / target);
+    if (!sample.marked) growth_ += growth_unit() * acked * kProportional * (1 - q / target);
     return;
   }
   if (sample.now < shrink_at_ || average_ <= target) return;
@@ -85,7 +91,7 @@ void NsccLaw::apply_growth(Time now) {
   const Duration rtt = pipe_.base_rtt() + pipe_.target_delay();
   if (static_cast<double>(since_growth_) < 8 * kMtu * capacity && now - growth_at_ < rtt) return;
   window_ += growth_ / window_;
-  window_ += kEta * capacity * std::min(1.0, (now - growth_at_).seconds() / rtt.seconds());
+  window_ += kEta * growth_unit() * std::min(1.0, (now - growth_at_).seconds() / rtt.seconds());
   growth_ = 0;
   since_growth_ = 0;
   growth_at_ = now;

@@ -9,8 +9,9 @@
 // window grow; here such a delay is itself a mark.
 //
 // The specification's constants are those of a network of 100 Gbit/s and 12 us, scaled by its
-// factors a (capacity) and b (delay). Here all growth is in parts of the pipe's capacity, which is
-// a; b is one, because where T stands on noise it says nothing about the network's length.
+// factors a (capacity) and b (delay). Here growth is in parts of the pipe's capacity, which is a,
+// tempered (growth_unit); b is one, because where T stands on noise it says nothing about the
+// network's length.
 #pragma once
 
 #include "multipath/congestion/law.h"
@@ -31,6 +32,7 @@ class NsccLaw final : public Law {
   void react(const AckSample& sample, double target);
   void apply_growth(Time now);
   void quick_adapt(Time now, Duration queue_delay, Duration target);
+  double growth_unit() const;
   // The queue delay to aim at, in seconds: the pipe's, less for those who have much in flight.
   double target() const;
   void clamp();
