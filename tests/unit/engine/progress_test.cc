@@ -89,7 +89,8 @@ TEST_P(ProgressModes, TheThreadSleepsWhenIdleAndAnArrivalWakesIt) {
   ASSERT_EQ(::write(fabric.arrival.get(), &one, sizeof one), 8);
   EXPECT_TRUE(eventually([&] { return fabric.arrivals == 1; })) << "nobody looked";
   progress.stop();
-  EXPECT_EQ(threads_called("weft-engine"), 0);
+  // The kernel lists a thread for a moment longer than join() waits for it.
+  EXPECT_TRUE(eventually([] { return threads_called("weft-engine") == 0; })) << "a thread is left";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProgressModes,
