@@ -135,8 +135,8 @@ TEST(Oblivious, SendsIntoTheSilenceUntilEveryPathIsDead) {
 }
 
 // What a time-out costs the ways that work: the three that are left carry on through the freeze.
-// Not so yet: the ring may remember one way only, whose acks then all come back marked, and nothing
-// leads out of it before the freeze is over (0.5 of the three ways, seen with all seeds).
+// The ring may remember one way only, whose acks then all come back marked: without looking at who
+// has answered since, nothing led out of it before the freeze was over (0.5 of the three ways).
 TEST(Reps, WaysThatWorkCarryOnThroughTheFreeze) {
   for (uint64_t seed : kSeeds) {
     const WaysConfig config = even("reps", 4, 64, seed);
@@ -150,8 +150,7 @@ TEST(Reps, WaysThatWorkCarryOnThroughTheFreeze) {
   }
 }
 
-// Not so yet: where nothing is marked nothing is explored, so a way that came back stays empty (and
-// so does one whose marks have ceased).
+// Where nothing is marked nothing is explored, so a way that came back has to be given a burst.
 TEST(Reps, AWayThatComesBackIsFoundWhereNothingIsMarked) {
   for (uint64_t seed : kSeeds) {
     Ways net(even("reps", 4, 48, seed));
@@ -205,8 +204,8 @@ TEST(Reps, AFrozenSelectorForgetsThePathThatTimedOut) {
   EXPECT_EQ(turns(*selector, usable, Time{0}, 64, 500), (std::set<PathIndex>{3, 40}));
 }
 
-// Not so yet: fresh entries that cannot be used (here those of the path that timed out; or all, with
-// few bursts in flight) are dropped, and the turn explores though others are remembered.
+// Fresh entries that cannot be used (here those of the path that timed out) are dropped; the turn
+// must not explore for that while others are remembered.
 TEST(Reps, AFrozenSelectorWithSpoiltFreshEntriesUsesRememberedOnes) {
   auto selector = taught({3, 40}, 2);
   const PathMask usable = all_of(64);
