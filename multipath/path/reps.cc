@@ -7,17 +7,21 @@
 namespace weft {
 namespace {
 
-// Where one burst in five comes back marked, a fifth of the bursts is recycled and not four: the
-// other ways carry more before this one's queue overflows.
-constexpr double kEcnCost = 3;
-constexpr double kMostDebt = 8;
+// A burst that comes back with an ECN mark costs its path so many turns: where one in five does, the
+// path gets two turns in five, and other ways carry more before this one's queue overflows.
+constexpr double kEcnCost = 8;
+constexpr double kEcnGain = 1.0 / 8;  // of the share of marked bursts, a burst
 
 }  // namespace
 
 RepsSelector::RepsSelector(const SelectorConfig& config)
     : explorer_(config),
       freeze_(config.freeze),
-      returned_(static_cast<size_t>(config.paths), 0.0) {}
+      memory_(static_cast<size_t>(config.paths)) {}
+
+double RepsSelector::weight(PathIndex path) const {
+  return 1 / (1 + kEcnCost * memory_[path].ecn_share);
+}
 
 bool RepsSelector::take(uint32_t place, const Turn& turn, PathIndex* path) {
   const Entry& entry = ring_[place % kRing];
@@ -39,7 +43,7 @@ PathIndex RepsSelector::next(const Turn& turn) {
 
 // While frozen: the paths that answered since the time-out, in turn; before any did, the ring.
 PathIndex RepsSelector::stay(const Turn& turn) {
-  for (size_t tries = 0; tries < returned_.size(); ++tries) {
+  for (size_t tries = 0; tries < memory_.size(); ++tries) {
     const PathIndex path = explorer_.next(turn);
     if (answered_.test(path)) return path;
   }
@@ -52,28 +56,30 @@ PathIndex RepsSelector::stay(const Turn& turn) {
 
 PathIndex RepsSelector::explore(const Turn& turn) {
   PathIndex path = explorer_.next(turn);
-  for (size_t tries = 0; tries < returned_.size() && avoided_.test(path); ++tries) {
-    avoided_.set(path, false);
+  for (size_t tries = 0; tries < memory_.size(); ++tries) {
+    double& turns = memory_[path].turns;
+    turns += weight(path);
+    if (turns >= 1) {
+      turns -= 1;
+      break;
+    }
     path = explorer_.next(turn);
   }
   return path;
 }
 
 void RepsSelector::on_ack(PathIndex path, double bursts, Mark mark) {
-  double& returned = returned_[path];
-  avoided_.set(path, mark == Mark::kEcn);
+  Memory& memory = memory_[path];
   answered_.set(path, true);
-  if (mark == Mark::kQueue) {
-    returned = std::min(returned, 0.0);  // the burst that it belonged to is spoilt
+  const double ecn = mark == Mark::kEcn ? 1 : 0;
+  memory.ecn_share += std::min(1.0, bursts * kEcnGain) * (ecn - memory.ecn_share);
+  if (mark != Mark::kNone) {
+    memory.returned = 0;  // the burst that it belonged to is spoilt
     return;
   }
-  if (mark == Mark::kEcn) {
-    returned = std::max(std::min(returned, 0.0) - bursts * kEcnCost, -kMostDebt);
-    return;
-  }
-  returned += bursts;
-  while (returned >= 1.0) {
-    returned -= 1.0;
+  memory.returned += bursts * weight(path);
+  while (memory.returned >= 1.0) {
+    memory.returned -= 1.0;
     ring_[head_ % kRing] = {path, true};
     ++head_;
     fresh_ = std::min(fresh_ + 1, kRing);
@@ -87,7 +93,7 @@ void RepsSelector::on_timeout(PathIndex path, Time now) {
 }
 
 void RepsSelector::on_alive(PathIndex path, bool alive) {
-  returned_[path] = 0;
+  memory_[path] = {};
   answered_.set(path, false);
   if (alive) {
     // What is forgotten is explored only where others are marked: so it gets a burst to begin with.

@@ -10,10 +10,11 @@
 // second time.
 //
 // Where this differs from the paper: the unit that is recycled is a burst and not a packet, so acks
-// are counted up to one, from one mark to the next; an ECN mark costs the path its next bursts too,
-// and exploring passes over it once; a path that comes back from the dead gets a burst to begin
-// with; with fewer than 20 bursts in flight it sprays, since the ring then says more about the past
-// than about the network.
+// are counted up to one, from one mark to the next; where a path's bursts come back with ECN marks,
+// its turns are weighed by how many do, those in the ring and those of exploring alike, since a law
+// that keeps queues leaves little to recycle anywhere and then exploring decides; a path that comes
+// back from the dead gets a burst to begin with; with fewer than 20 bursts in flight it sprays,
+// since the ring then says more about the past than about the network.
 #pragma once
 
 #include <vector>
@@ -43,12 +44,17 @@ class RepsSelector final : public Selector {
   bool take(uint32_t place, const Turn& turn, PathIndex* path);
   PathIndex explore(const Turn& turn);
   PathIndex stay(const Turn& turn);
+  // What a turn of this path counts, 0..1.
+  double weight(PathIndex path) const;
 
   ObliviousSelector explorer_;
   const Duration freeze_;
-  // By path: bursts that came back unmarked and are not recycled; below zero, a debt.
-  std::vector<double> returned_;
-  PathMask avoided_;
+  struct Memory {
+    double returned = 0;   // bursts that came back unmarked and are not recycled
+    double ecn_share = 0;  // of the last bursts, how much came back with an ECN mark
+    double turns = 1;      // of exploring, offered and not taken
+  };
+  std::vector<Memory> memory_;  // by path
   PathMask answered_;  // since the freeze began
   std::array<Entry, kRing> ring_{};
   uint32_t head_ = 0;   // where the next entry goes

@@ -9,7 +9,9 @@ from harness import Case  # noqa: E402
 
 SUM = 0.85      # of what three links and a quarter carry
 MARKS = 20      # per cent of packets
-LESS = 0.99     # what a marking spine carries, of the mean of the others and of what it did without
+# What a marking spine carries, of the mean of the others and of what it did without: 0.08 to 0.7 in
+# 24 runs, 0.3 in the middle. It varies as what comes back soon is used again soon: little stays little.
+LESS = 0.85
 ODD_SPINE = 2
 
 
