@@ -140,7 +140,12 @@ Result<std::vector<Interface>> choose_interfaces(const Config& config) {
   const Result<std::vector<Interface>> all = list_interfaces();
   if (!all.ok()) return all.status();
   Result<std::vector<Interface>> chosen = select_interfaces(*all, config.ifname(), config.family());
-  if (!chosen.ok()) return chosen;
+  if (!chosen.ok() && config.ifname().empty()) return chosen;
+  if (!chosen.ok()) {
+    return Status(chosen.status().code(),
+                  phrase("WEFT_IFNAME={} (from {}): {}", config.ifname(),
+                         config.where(Setting::kIfname), chosen.status().words()));
+  }
   if (chosen->size() > kMaxDevices) chosen->resize(kMaxDevices);
   for (const Interface& each : *chosen) {
     if (!each.address.link_local()) continue;

@@ -24,6 +24,8 @@ class ConfigBuilder {
   // The lines of a file called `path`.
   void offer_file(std::string_view content, std::string_view path, Origin origin);
   void warn(std::string words) { config_.warnings_.push_back(std::move(words)); }
+  // Whether any source has given it a value so far.
+  bool is_set(Setting setting) const { return config_.origin(setting) != Origin::kDefault; }
 
   Result<Config> finish();
 

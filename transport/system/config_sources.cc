@@ -76,23 +76,26 @@ void offer_environment(ConfigBuilder& builder, const std::vector<std::string>& e
 }
 
 // What NCCL was told about interfaces and addresses holds for us too, unless any of our own
-// settings says otherwise: hence the weakest of all sources.
-void offer_nccl(ConfigBuilder& builder, const std::vector<std::string>& environment) {
+// settings says otherwise: hence the weakest of all sources. The answer is what NCCL_SOCKET_FAMILY
+// says when that is neither of NCCL's two words; NCCL takes it for nothing, without a word.
+std::string offer_nccl(ConfigBuilder& builder, const std::vector<std::string>& environment) {
   constexpr std::string_view kName = "NCCL_SOCKET_IFNAME=";
   constexpr std::string_view kFamily = "NCCL_SOCKET_FAMILY=";
+  std::string odd_family;
   for (const std::string& entry : environment) {
     const std::string_view view = entry;
     if (view.substr(0, kName.size()) == kName) {
       builder.offer("WEFT_IFNAME", trim(view.substr(kName.size())), Origin::kEnvironment,
                     "NCCL_SOCKET_IFNAME in the environment");
     } else if (view.substr(0, kFamily.size()) == kFamily) {
-      // NCCL takes what it does not know for nothing, and so do we.
       const std::string_view family = trim(view.substr(kFamily.size()));
       const char* ours = family == "AF_INET" ? "ipv4" : family == "AF_INET6" ? "ipv6" : "";
       builder.offer("WEFT_FAMILY", ours, Origin::kEnvironment,
                     "NCCL_SOCKET_FAMILY in the environment");
+      odd_family = *ours == '\0' ? family.substr(0, 64) : "";
     }
   }
+  return odd_family;
 }
 
 }  // namespace
@@ -116,10 +119,16 @@ void ConfigBuilder::offer_file(std::string_view content, std::string_view path, 
 
 Result<Config> read_config(const ConfigSources& sources) {
   ConfigBuilder builder;
-  offer_nccl(builder, sources.environment);
+  const std::string odd_family = offer_nccl(builder, sources.environment);
   offer_path(builder, sources.system_file, Origin::kSystemFile);
   offer_path(builder, sources.user_file, Origin::kUserFile);
   offer_environment(builder, sources.environment);
+  if (!odd_family.empty() && !builder.is_set(Setting::kFamily)) {
+    builder.warn(phrase(
+        "NCCL_SOCKET_FAMILY={} (from the environment) is not known and does nothing: allowed is "
+        "AF_INET or AF_INET6; WEFT_FAMILY says the same to Weft alone",
+        odd_family));
+  }
   return builder.finish();
 }
 

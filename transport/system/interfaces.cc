@@ -199,6 +199,10 @@ Result<std::vector<Interface>> list_interfaces() {
 Result<std::vector<Interface>> select_interfaces(const std::vector<Interface>& all,
                                                  std::string_view text, FamilyChoice family) {
   const Rule rule = parse_rule(text);
+  if (rule.names.empty() && !text.empty() && !rule.exclude) {
+    return Status(Code::kInvalidArgument,
+                  "'" + std::string(text) + "' names no interface; there are: " + describe(all));
+  }
   const std::vector<Interface> usable = one_address_each(all, rule, family);
   std::vector<Interface> chosen =
       rule.names.empty() ? select_default(usable) : select_by_rule(usable, rule);

@@ -13,7 +13,8 @@
 //
 // Invariant: what is selected is up, each interface once, with an address of an allowed family.
 // Threading: any; plain values out. Ownership: none. What may fail: the kernel refuses the list
-// (kSystem); a rule matches nothing that is up (kInvalidArgument, the words list what there is).
+// (kSystem); a rule names nothing, or matches nothing that is up (kInvalidArgument, the words list
+// what there is).
 #pragma once
 
 #include <cstdint>

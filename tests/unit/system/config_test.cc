@@ -194,6 +194,21 @@ TEST_F(ConfigTest, NcclsAddressFamilyIsTheWeakestSource) {
             FamilyChoice::kAuto);
 }
 
+TEST_F(ConfigTest, AnAddressFamilyThatNcclDoesNotKnowIsWarnedOfWhereItWouldHaveCounted) {
+  const Result<Config> config = from_environment({"NCCL_SOCKET_FAMILY=nonsense"});
+  ASSERT_TRUE(config.ok()) << config.status().words();
+  ASSERT_EQ(config->warnings().size(), 1u);
+  for (const char* part : {"NCCL_SOCKET_FAMILY=nonsense", "AF_INET or AF_INET6"}) {
+    EXPECT_TRUE(contains(config->warnings()[0], part)) << config->warnings()[0];
+  }
+  for (const auto& quiet :
+       std::vector<std::vector<std::string>>{{"NCCL_SOCKET_FAMILY=AF_INET"},
+                                             {"NCCL_SOCKET_FAMILY="},
+                                             {"NCCL_SOCKET_FAMILY=nonsense", "WEFT_FAMILY=ipv4"}}) {
+    EXPECT_EQ(from_environment(quiet)->warnings().size(), 0u) << quiet.front();
+  }
+}
+
 TEST_F(ConfigTest, ALineThatSaysNothingIsRefusedWithItsNumber) {
   ConfigSources sources;
   sources.user_file = write("user", "WEFT_PATHS=7\nWEFT_LOG info\n");

@@ -72,6 +72,13 @@ TEST(SelectInterfaces, NoMatchSaysWhatThereIs) {
   EXPECT_FALSE(select_interfaces({}, "").ok());
 }
 
+TEST(SelectInterfaces, ARuleThatNamesNothingIsRefused) {
+  for (const char* rule : {",", "=", "=,"}) {
+    EXPECT_NE(names(kServer, rule).find("names no interface; there are: "), std::string::npos)
+        << rule << ": " << names(kServer, rule);
+  }
+}
+
 TEST(SelectInterfaces, NeverOneThatIsDown) {
   EXPECT_NE(names(kServer, "eth9").find("no interface"), std::string::npos);
 }
