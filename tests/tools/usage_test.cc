@@ -32,7 +32,8 @@ void expect_refused(const std::vector<std::string>& arguments, int code, const c
 TEST(Usage, IsRefusedWithWordsThatHelp) {
   const std::string tcp = faulty_plugin("tcp");
   const std::string trace = trace_path("a-ops-cts");
-  expect_refused({}, kUsage, "subcommand");
+  expect_refused({}, kUsage, "nothing to do.*replay, allreduce, stream, latency");
+  expect_refused({"sideways"}, kUsage, "'sideways' is no subcommand.*latency");
   expect_refused({"stream", "--plugin", tcp}, kUsage, "--bytes");
   expect_refused({"stream", "--bytes", "12x", "--plugin", tcp}, kUsage, "12x.*64K");
   expect_refused({"stream", "--bytes", "0", "--plugin", tcp}, kUsage, "above 0");
@@ -56,11 +57,58 @@ TEST(Usage, IsRefusedWithWordsThatHelp) {
   expect_refused({"replay", trace_path("h-abort"), "--plugin", tcp}, kUsage, "ends in the middle");
   expect_refused({"replay", trace, "--plugin", tcp, "--ranks-in", "no-such-ns"}, kUsage,
                  "ip netns list");
+  expect_refused({"replay", trace, "--plugin", tcp, "--ranks-in", "/proc/self/ns/mnt"}, kUsage,
+                 "/proc/self/ns/mnt is no network namespace");
+}
+
+// A NaN is within no bounds, 010 is no 8, and nothing but a plain decimal number is one.
+TEST(Usage, ANumberThatIsNoneOrOutOfBoundsIsRefusedWithTheBounds) {
+  const std::string tcp = faulty_plugin("tcp");
+  for (const char* mode : {"stream", "latency"}) {
+    for (const char* seconds : {"nan", "inf", "-1", "0", "1e-9", "0x1p-1", "1,5", ""}) {
+      expect_refused({mode, "--bytes", "8", "--seconds", seconds, "--plugin", tcp}, kUsage,
+                     "--seconds: .*from 0.001 to 86400");
+    }
+  }
+  for (const char* timeout : {"nan", "-inf", "0"}) {
+    expect_refused({"allreduce", "--bytes", "8", "--timeout", timeout, "--plugin", tcp}, kUsage,
+                   "--timeout: .*from 0.1 to 86400");
+  }
+  for (const char* number : {"nan", "inf", "-1", "0", "1.5", "0x2", "4294967298", ""}) {
+    expect_refused({"latency", "--bytes", "8", "--iterations", number, "--plugin", tcp}, kUsage,
+                   "--iterations: .*from 1 to 1000000000");
+    for (const char* option : {"--ranks", "--iterations", "--channels", "--inflight"}) {
+      expect_refused({"allreduce", "--bytes", "8", option, number, "--plugin", tcp}, kUsage,
+                     "--[a-z]+: '.*' is no whole number from [12] to [0-9]+");
+    }
+    expect_refused({"stream", "--bytes", "8", "--parts", number, "--plugin", tcp}, kUsage,
+                   "--parts: .*from 1 to 8");
+  }
+  const ToolRun run = run_tool({"latency", "--bytes", "8", "--iterations", "010", "--plugin", tcp});
+  EXPECT_EQ(run.value("round_trips"), "10") << run.command << run.output << run.errors;
+}
+
+// Before the run, which may be long.
+TEST(Usage, AJsonFileThatCannotBeWrittenIsRefusedAtTheStart) {
+  const std::string block = faulty_plugin("block");  // would hang
+  ScratchFolder scratch;
+  const struct {
+    std::string path;
+    const char* words;
+  } kWrong[] = {{scratch.path() + "/absent/x.json", "No such file"},
+                {scratch.path(), "Is a directory"},
+                {trace_path("README.md") + "/x.json", "Not a directory"},
+                {"", "--json: is empty"}};
+  for (const auto& wrong : kWrong) {
+    expect_refused({"stream", "--bytes", "8", "--plugin", block, "--json", wrong.path}, kUsage,
+                   wrong.words);
+  }
 }
 
 TEST(Usage, APluginThatIsNoneIsSaidToBeNone) {
   expect_refused({"stream", "--bytes", "1M", "--plugin", "/no/such/plugin.so"}, kUsage,
                  "/no/such/plugin.so: no such file");
+  expect_refused({"stream", "--bytes", "1M", "--plugin", "/tmp"}, kUsage, "/tmp: a folder");
   expect_refused({"stream", "--bytes", "1M", "--plugin", trace_path("README.md")}, kFailed,
                  "cannot load the plugin");
   expect_refused({"stream", "--bytes", "1M", "--plugin", faulty_plugin("no-table")}, kFailed,

@@ -19,6 +19,16 @@ std::optional<T> parse_integer(std::string_view text, int base = 10) {
   return value;
 }
 
+/// The whole of `text` as a decimal number within the bounds; nothing for a NaN.
+inline std::optional<double> parse_decimal(std::string_view text, double low, double high) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || text.empty()) return std::nullopt;
+  if (!(value >= low && value <= high)) return std::nullopt;
+  return value;
+}
+
 /// "4096", "64K", "1M", "2G" (powers of 1024; "KiB" and the like too).
 inline std::optional<uint64_t> parse_size(std::string_view text) {
   size_t digits = 0;

@@ -3,8 +3,10 @@
 #include "tools/common/process.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -150,6 +152,10 @@ UniqueFd open_network_namespace(const std::string& name, std::string& why) {
   if (!fd) {
     why = fmt::format("no network namespace {} ({}: {}); `ip netns list` shows those there are",
                       name, path, std::strerror(errno));
+  } else if (::ioctl(fd.get(), NS_GET_NSTYPE) != CLONE_NEWNET) {
+    why = fmt::format("{} is no network namespace; `ip netns list` shows those there are", path);
+    errno = EINVAL;
+    return {};
   }
   return fd;
 }

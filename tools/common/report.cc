@@ -2,6 +2,9 @@
 // The last line, the JSON file and the plugin's statistics; see report.h.
 #include "tools/common/report.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -77,6 +80,21 @@ std::string Report::last_line() const {
       or_dash(plugin.lost.has_value(), plugin.lost.value_or(0)), seconds, goodput_bps(*this));
   for (const auto& [key, value] : extra) line += fmt::format(" {}={}", key, value);
   return line;
+}
+
+std::string why_not_writable(const std::string& path) {
+  struct stat about {};
+  int error = 0;
+  if (::stat(path.c_str(), &about) == 0) {
+    error = S_ISDIR(about.st_mode) ? EISDIR : ::access(path.c_str(), W_OK) == 0 ? 0 : errno;
+  } else if (errno == ENOENT) {
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    error = ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  } else {
+    error = errno;
+  }
+  return error == 0 ? "" : fmt::format("cannot write {}: {}", path, std::strerror(error));
 }
 
 bool Report::write_json(const std::string& path, std::string& why_not) const {

@@ -34,6 +34,9 @@ struct PluginFigures {
   std::string add(const std::string& lines);
 };
 
+/// What stands in the way of writing a file of that name, empty when nothing seems to. Creates nothing.
+std::string why_not_writable(const std::string& path);
+
 struct Report {
   std::string what;  // "replay", "allreduce", "stream"
   ExitCode code = kGood;

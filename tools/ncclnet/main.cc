@@ -70,7 +70,12 @@ int parent_main(int argc, char** argv) {
   if (!options) return exit_code;
   Plan plan;
   Trace trace;
-  std::string why;
+  // Before the run, not after it.
+  std::string why = options->json.empty() ? "" : tools::why_not_writable(options->json);
+  if (!why.empty()) {
+    fmt::print("FAIL --json: {}\n", why);
+    return tools::kUsage;
+  }
   switch (options->mode) {
     case Mode::kReplay: why = plan_replay(*options, trace, plan); break;
     case Mode::kAllreduce: plan_allreduce(*options, plan); break;

@@ -2,6 +2,7 @@
 // The command line of weft_ncclnet. Everything is checked here, so that the rest may trust it.
 #include "tools/ncclnet/options.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <climits>
@@ -12,6 +13,7 @@
 
 #include "tools/common/exit_codes.h"
 #include "tools/common/numbers.h"
+#include "tools/ncclnet/option_checks.h"
 
 namespace weft::ncclnet {
 namespace {
@@ -21,6 +23,7 @@ constexpr uint64_t kMaxLatencyBytes = uint64_t{1} << 26;
 constexpr uint64_t kMaxAllreduceBytes = uint64_t{1} << 34;
 
 constexpr uint32_t kDefaultRoundTrips = 10000;
+constexpr double kLeastSeconds = 0.001;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -66,8 +69,10 @@ void add_common(CLI::App& app, Options& o) {
   app.add_option("--timeout", o.timeout_s, "Give up after S seconds, exit 3")
       ->type_name("S")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--json", o.json, "Write the result to FILE too")->type_name("FILE");
+      ->check(decimal_within(0.1, 86400));
+  app.add_option("--json", o.json, "Write the result to FILE too")
+      ->type_name("FILE")
+      ->check(not_empty());
   app.add_flag("--quiet", o.quiet, "No progress on standard error");
   app.add_flag("--verbose", o.verbose, "Show all that the plugin logs, not warnings only");
 }
@@ -82,8 +87,12 @@ std::string check_common(Options& o) {
   }
   if (o.plugin.empty()) o.plugin = default_plugin();
   if (o.plugin.empty()) return "no plugin built beside this program: name one with --plugin PATH";
-  if (::access(o.plugin.c_str(), R_OK) != 0) {
+  struct stat about {};
+  if (::access(o.plugin.c_str(), R_OK) != 0 || ::stat(o.plugin.c_str(), &about) != 0) {
     return fmt::format("--plugin {}: no such file, or not readable", o.plugin);
+  }
+  if (S_ISDIR(about.st_mode)) {
+    return fmt::format("--plugin {}: a folder; name the libnccl-net-*.so in it", o.plugin);
   }
   for (const std::string& name : o.namespaces) {
     if (name.empty()) return "--ranks-in has an empty name";
@@ -105,9 +114,8 @@ std::string check_bytes(Options& o, const Words& words, uint64_t most, uint64_t 
     const auto size = tools::parse_size(word);
     if (!size || *size == 0 || *size > most || *size % multiple != 0) {
       return fmt::format(
-          "--bytes {}: a size is a number such as 4096, 64K or 1M, above 0, at most "
-          "{}, and a multiple of {}",
-          word, most, multiple);
+          "--bytes {}: a size is a number such as 4096, 64K or 1M, above 0, at most {}{}", word,
+          most, multiple > 1 ? fmt::format(", and a multiple of {}", multiple) : "");
     }
     o.bytes.push_back(*size);
   }
@@ -120,8 +128,9 @@ std::string check_bytes(Options& o, const Words& words, uint64_t most, uint64_t 
 }
 
 int usage(const CLI::App& app, const std::string& why) {
+  const bool top = app.get_parent() == nullptr;
   fmt::print(stderr, "weft_ncclnet: {}\nTry: weft_ncclnet {}--help\n", why,
-             app.get_name().empty() ? "" : app.get_name() + " ");
+             top ? "" : app.get_name() + " ");
   fmt::print("FAIL {}\n", why);
   return tools::kUsage;
 }
@@ -137,10 +146,10 @@ CLI::App* add_latency(CLI::App& app, Words& words) {
       ->add_option("--iterations", words.round_trips,
                    "Round trips to time (default: 10000, with --seconds as many as there is time)")
       ->type_name("N")
-      ->check(CLI::Range(1u, 1000000000u));
+      ->transform(whole_within(1, 1000000000));
   latency->add_option("--seconds", words.latency_seconds, "Stop after S seconds at the latest")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 86400.0));
+      ->check(decimal_within(kLeastSeconds, 86400));
   return latency;
 }
 
@@ -157,7 +166,7 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
   ring->add_option("--ranks", o.ranks, "Processes in the ring")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::Range(2, 64));
+      ->transform(whole_within(2, 64));
   ring->add_option("--bytes", words.bytes, "Sizes to reduce, in bytes (64K, 1M ... work too)")
       ->required()
       ->type_name("A,B")
@@ -165,11 +174,11 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
   ring->add_option("--iterations", o.iterations, "Times each size is reduced")
       ->type_name("K")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
+      ->transform(whole_within(1, 1000000));
   ring->add_option("--channels", o.channels, "Rings at once, each with a connection of its own")
       ->type_name("C")
       ->capture_default_str()
-      ->check(CLI::Range(1, 32));
+      ->transform(whole_within(1, 32));
   ring->add_option("--slot", words.slot, "Largest message; a ring has --inflight of them a side")
       ->type_name("SIZE")
       ->capture_default_str();
@@ -181,11 +190,11 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
   stream->add_option("--seconds", o.seconds, "How long to send")
       ->type_name("S")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(decimal_within(kLeastSeconds, 86400));
   stream->add_option("--parts", o.parts, "Messages in one grouped receive, told apart by tag")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::Range(1, 8));
+      ->transform(whole_within(1, 8));
   stream
       ->add_option("--check", words.check, "What of the bytes to check: all, or a sample (1 in 64)")
       ->type_name("all|sample")
@@ -195,7 +204,7 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
     mode->add_option("--inflight", o.inflight, "Most messages (groups) under way on a connection")
         ->type_name("W")
         ->capture_default_str()
-        ->check(CLI::Range(1, 32));
+        ->transform(whole_within(1, 32));
   }
   CLI::App* latency = add_latency(app, words);
   for (CLI::App* mode : {replay, ring, stream, latency}) add_common(*mode, o);
@@ -228,7 +237,12 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     const auto chosen = app.get_subcommands();
-    exit_code = usage(chosen.empty() ? *app.get_subcommand_ptr(0) : *chosen[0], error.what());
+    std::string why = error.what();
+    if (chosen.empty()) {
+      why = fmt::format("{}; the first word is one of replay, allreduce, stream, latency",
+                        argc < 2 ? "nothing to do" : fmt::format("'{}' is no subcommand", argv[1]));
+    }
+    exit_code = usage(chosen.empty() ? app : *chosen[0], why);
     return std::nullopt;
   }
   CLI::App* chosen = app.get_subcommands()[0];
