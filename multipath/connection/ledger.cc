@@ -164,9 +164,9 @@ Ledger::Sample Ledger::take_sample(Path& path, const Report& report, Duration rt
   return sample;
 }
 
-void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& sample) {
-  Copy& copy = path.copies.at(number);
-  if (copy.suspect) path.ordered = false;
+// What an arrival says of the path and of the others, whatever the copy was held for.
+void Ledger::witness(Path& path, uint64_t number, const Report& report) {
+  const Copy& copy = path.copies.at(number);
   if (number > path.largest_arrived) {
     path.largest_arrived = number;
     path.arrival_stamp = report.stamp;
@@ -178,19 +178,36 @@ void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& s
     newest_arrived_sent_ = copy.sent;
     newest_arrived_rtt_ = report.now - copy.sent;
   }
-  if (copy.probe) {
-    path.probe_arrived = std::max(path.probe_arrived, number);
-  } else {
-    if (SendMessage* message = find(copy)) message->mark_acked(copy.segment);
-    (sample.marks > 0 ? sample.marked_bytes : sample.bytes) += copy.bytes;
-    sample.marks -= sample.marks > 0;
-  }
-  settle(path, copy);
+  if (copy.probe) path.probe_arrived = std::max(path.probe_arrived, number);
   if (copy.epoch != path.epoch) return;  // says nothing about the queue pair of today
   path.timeouts = 0;
   path.revivals_tried = 0;
   if (path.dead) selector_->on_alive(path.index, true);
   path.dead = false;
+}
+
+void Ledger::arrive(Path& path, uint64_t number, const Report& report, Sample& sample) {
+  Copy& copy = path.copies.at(number);
+  if (copy.suspect) path.ordered = false;
+  witness(path, number, report);
+  if (!copy.probe) {
+    if (SendMessage* message = find(copy)) message->mark_acked(copy.segment);
+    (sample.marks > 0 ? sample.marked_bytes : sample.bytes) += copy.bytes;
+    sample.marks -= sample.marks > 0;
+  }
+  settle(path, copy);
+}
+
+// It was taken for lost (datagram fabrics). Left out, such arrivals would leave the RTT at what the
+// fast ones took, and then all that meet a queue which has grown are lost for ever.
+void Ledger::arrive_late(Path& path, uint64_t number, const Report& report) {
+  Copy& copy = path.copies.at(number);
+  copy.lost = false;
+  witness(path, number, report);
+  SendMessage* message = copy.probe ? nullptr : find(copy);
+  if (!message) return;
+  message->mark_acked(copy.segment);
+  touched_.push_back(*message);
 }
 
 void Ledger::account(Path& path, const Report& report, const Sample& sample) {
@@ -221,7 +238,14 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
   } else {
     if (ack.largest >= path.copies.next()) return;
     Sample sample;
-    if (path.copies.holds(ack.largest) && !path.copies.at(ack.largest).settled) {
+    const auto arrives = [&path](uint64_t number) {
+      return path.copies.holds(number) && !path.copies.at(number).settled;
+    };
+    const auto late = [&path](uint64_t number) {
+      return (path.copies.holds(number) || path.copies.remembers(number)) &&
+             path.copies.at(number).lost;
+    };
+    if (arrives(ack.largest) || late(ack.largest)) {
       sample = take_sample(
           path, report, report.now - path.copies.at(ack.largest).sent - nanoseconds(ack.hold_ns));
     }
@@ -231,11 +255,17 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
       path.marks = ack.marks;
     }
     const uint64_t first = ack.largest + 1 - 64ull * ack.words;
-    const uint64_t from = std::max(path.copies.oldest(), first);
+    // Behind the oldest only what was taken for lost is of interest.
+    const uint64_t oldest = first < path.lost_below ? wire::kFirstPacket : path.copies.oldest();
+    const uint64_t from = std::max(oldest, first);
     for (uint64_t number = from; number <= ack.largest; ++number) {
       const uint64_t k = number - first;
-      if (ack.bits[k / 64] >> (k % 64) & 1 && !path.copies.at(number).settled)
+      if (!(ack.bits[k / 64] >> (k % 64) & 1)) continue;
+      if (arrives(number)) {
         arrive(path, number, report, sample);
+      } else if (late(number)) {
+        arrive_late(path, number, report);
+      }
     }
     account(path, report, sample);
   }
@@ -255,6 +285,8 @@ void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t la
       if (copy.settled || copy.probe) continue;
       SendMessage* owner = find(copy);
       if (owner && !owner->acked.test(copy.segment)) continue;
+      // A datagram's first copy may have come late: then nothing is known of the second yet.
+      if (owner && copy.repair && !config_.offloads.places) continue;
       Sample sample;
       if (owner && owner == message && copy.segment == latest && !copy.repair) {
         sample = take_sample(path, report, report.now - copy.sent - hold);

@@ -117,6 +117,8 @@ class Ledger {
   Sample take_sample(Path& path, const Report& report, Duration rtt);
   void account(Path& path, const Report& report, const Sample& sample);
   void arrive(Path& path, uint64_t number, const Report& report, Sample& sample);
+  void arrive_late(Path& path, uint64_t number, const Report& report);
+  void witness(Path& path, uint64_t number, const Report& report);
   bool condemn(Path& path, uint64_t number, Copy& copy, Time now);
   void demand_kill_if_stuck(Path& path, const Copy& copy, Time now);
   bool overdue(const Path& path, uint64_t number, const Copy& copy, Time now);

@@ -126,6 +126,9 @@ void Ledger::detect_losses(Time now) {
       // Copies are in the order of sending: behind the first that may live, all may.
       if (!copy.condemned && !condemn(path, n, copy, now)) break;
       bury(path, copy, now);
+      if (!copy.settled) continue;
+      copy.lost = true;
+      path.lost_below = n + 1;
     }
     path.copies.trim();
     refresh(path);

@@ -9,10 +9,6 @@ namespace {
 
 constexpr Duration kFirstBackoff = milliseconds(5);
 constexpr Duration kLongestBackoff = milliseconds(200);
-// TCP repeats its first packet from the same port, so always on the same way through the network.
-// A new stream has another port: with one way in four dead each way, seven of them in ten seconds
-// leave one attempt in three hundred without any.
-constexpr Duration kFirstPatience = milliseconds(300);
 
 std::string describe(const char* fabric, Offloads o) {
   std::string out = std::string("\"") + fabric + "\"";
@@ -23,39 +19,66 @@ std::string describe(const char* fabric, Offloads o) {
 
 }  // namespace
 
-void PeerTable::schedule(const Peer& peer) {
-  if (peer.state == Peer::State::kDialing || peer.state == Peer::State::kWaiting) {
-    next_tick_ = earlier(next_tick_, earlier(peer.deadline, peer.retry_at));
-  }
+// When tick() has something to do for a peer.
+Time PeerTable::due(const Peer& peer) {
+  if (peer.state == Peer::State::kEnded) return Time::never();
+  return earlier(earlier(peer.deadline, peer.retry_at), earlier(peer.race.next(), peer.look_at));
 }
+
+void PeerTable::schedule(const Peer& peer) { next_tick_ = earlier(next_tick_, due(peer)); }
 
 void PeerTable::tick(Time now) {
   if (next_tick_ > now) return;
   next_tick_ = Time::never();
   std::vector<Peer*> trying;
   for (const auto& peer : peers_) {
-    if (peer->state == Peer::State::kDialing || peer->state == Peer::State::kWaiting) {
+    if (due(*peer) <= now) {
       trying.push_back(peer.get());
-    }
-  }
-  for (Peer* peer : trying) {
-    if (peer->deadline <= now) {
-      std::string words =
-          "no connection within " + std::to_string(options_.peer_timeout.ns / 1000000) + " ms";
-      if (!peer->last.ok()) words += "; last seen: " + peer->last.words();
-      fail_connectors(*peer, {Code::kRemote, words});
-      destroy(*peer);
-    } else if (peer->retry_at <= now) {
-      if (peer->stream && peer->stream->connecting()) {
-        peer->last = {Code::kRemote, "TCP got no answer; another port may take another way"};
-        retry_later(*peer, now);
-      } else {
-        peer->stream ? introduce(*peer, now) : dial(*peer, now);
-      }
     } else {
       schedule(*peer);
     }
   }
+  for (Peer* peer : trying) {
+    peer->state == Peer::State::kUp ? tend(*peer, now) : try_on(*peer, now);
+  }
+}
+
+// What is due of an attempt.
+void PeerTable::try_on(Peer& peer, Time now) {
+  if (peer.deadline <= now) {
+    std::string words =
+        "no connection within " + std::to_string(options_.peer_timeout.ns / 1000000) + " ms";
+    if (!peer.dials.empty()) words += "; TCP got no answer from any of many ports";
+    if (!peer.last.ok()) words += "; last seen: " + peer.last.words();
+    fail_connectors(peer, {Code::kRemote, words});
+    destroy(peer);
+  } else if (peer.race.next() <= now) {
+    dial_more(peer, now);
+  } else if (peer.look_at <= now) {
+    if (peer.stream && stuck(peer, *peer.stream, now)) {
+      peer.last = {Code::kRemote, "TCP got no answer to what was said; another port may"};
+      retry_later(peer, now);
+    } else {
+      peer.look_at = Time::never();  // the hello has arrived, and its answer is the peer's to give
+      schedule(peer);
+    }
+  } else if (peer.retry_at <= now) {
+    peer.stream ? introduce(peer, now) : dial(peer, now);
+  } else {
+    schedule(peer);
+  }
+}
+
+// For a peer that was just made, on behalf of its connectors.
+void PeerTable::begin_attempt(Peer& peer, Time now) {
+  const Status ready = prepare(peer);
+  if (!ready.ok()) {
+    fail_connectors(peer, ready);
+    destroy(peer);
+    return;
+  }
+  peer.deadline = now + options_.peer_timeout;
+  dial(peer, now);
 }
 
 void PeerTable::dial(Peer& peer, Time now) {
@@ -64,22 +87,8 @@ void PeerTable::dial(Peer& peer, Time now) {
     destroy(peer);
     return;
   }
-  Result<OobStream*> stream = out_of_band_.dial(peer.address, peer.port);
-  if (!stream.ok()) {
-    fail_connectors(peer, stream.status());
-    destroy(peer);
-    return;
-  }
   peer.state = Peer::State::kDialing;
-  peer.stream = *stream;
-  peer.stream->peer = &peer;
-  if (peer.stream->connecting()) {
-    peer.patience = peer.patience.ns == 0 ? kFirstPatience : peer.patience * 3 / 2;
-    peer.retry_at = now + peer.patience;
-  } else {
-    introduce(peer, now);
-  }
-  schedule(peer);
+  begin_race(peer, now);
 }
 
 // Says hello on a stream that is there, once it is known how long packets may be.
@@ -99,13 +108,21 @@ void PeerTable::introduce(Peer& peer, Time now) {
   std::vector<std::byte> frame;
   wire::append_hello(&frame, hello);
   out_of_band_.send(*peer.stream, frame);
-  schedule(peer);
+  expect_arrival(peer, *peer.stream, now);
+}
+
+// Takes back whatever is under way. What was said and has not arrived must not arrive later, beside
+// what is said next.
+void PeerTable::end_attempt(Peer& peer) {
+  close_dials(peer);
+  if (peer.stream) out_of_band_.abandon(*peer.stream);
+  peer.stream = nullptr;
+  peer.look_at = Time::never();
+  end_search(peer);
 }
 
 void PeerTable::retry_later(Peer& peer, Time now) {
-  if (peer.stream) out_of_band_.close(*peer.stream);
-  peer.stream = nullptr;
-  peer.search.reset();
+  end_attempt(peer);
   peer.state = Peer::State::kWaiting;
   peer.backoff = peer.backoff.ns == 0 ? kFirstBackoff : std::min(peer.backoff * 2, kLongestBackoff);
   peer.retry_at = now + peer.backoff;
@@ -175,9 +192,10 @@ Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
   config.peer_timeout = options_.peer_timeout;
   config.seed = random_.next();
   engine->attach(*peer.member, peer.link, config);
-  peer.search.reset();
+  end_search(peer);
+  peer.remote = other.address;
   peer.state = Peer::State::kUp;
-  peer.retry_at = peer.deadline = Time::never();
+  peer.retry_at = peer.deadline = peer.look_at = Time::never();
   return {};
 }
 

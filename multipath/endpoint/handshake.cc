@@ -8,25 +8,38 @@
 
 namespace weft {
 
-void PeerTable::send_open(Peer& peer, Connector& connector) {
-  connector.state = Connector::State::kOpening;
-  connector.request = ++last_request_ % wire::kTheHello;
-  std::vector<std::byte> frame;
-  wire::append_open(&frame, {connector.request, connector.cookie});
-  out_of_band_.send(*peer.stream, frame);
-}
-
-void PeerTable::send_opens(Peer& peer) {
+// Asks for the flows that were not asked for yet. Without a stream they wait for one.
+void PeerTable::send_opens(Peer& peer, Time now) {
+  std::vector<std::byte> frames;
   for (Connector* connector : peer.connectors) {
-    if (connector->state == Connector::State::kWaiting) send_open(peer, *connector);
+    if (!peer.stream || connector->state != Connector::State::kWaiting) continue;
+    connector->state = Connector::State::kOpening;
+    connector->request = ++last_request_ % wire::kTheHello;
+    wire::append_open(&frames, {connector->request, connector->cookie});
   }
+  if (!frames.empty()) out_of_band_.send(*peer.stream, frames);
+  if (!peer.connectors.empty()) watch_stream(peer, now);
 }
 
-void PeerTable::refuse(OobStream& stream, uint32_t request, wire::Refusal code,
-                       const std::string& words) {
+// What became of a request: remembered and said, for it may be asked again.
+void PeerTable::answer(Peer& peer, uint32_t request, uint32_t flow) {
+  peer.served[request] = flow;
+  if (peer.served.size() > Peer::kMostServed) peer.served.erase(peer.served.begin());
+  std::vector<std::byte> frame;
+  wire::append_opened(&frame, {request, flow});
+  say(peer, frame);
+}
+
+void PeerTable::refuse(Peer& peer, uint32_t request, wire::Refusal code, const std::string& words) {
+  peer.served[request] = Peer::kRefused;
+  if (peer.served.size() > Peer::kMostServed) peer.served.erase(peer.served.begin());
   std::vector<std::byte> frame;
   wire::append_refused(&frame, request, code, words);
-  out_of_band_.send(stream, frame);
+  say(peer, frame);
+}
+
+void PeerTable::say(Peer& peer, std::span<const std::byte> frame) {
+  if (peer.stream) out_of_band_.send(*peer.stream, frame);
 }
 
 Listener* PeerTable::find_listener(const wire::Cookie& cookie) {
@@ -55,6 +68,8 @@ void PeerTable::on_frame(OobStream& stream, const Frame& frame, Time now) {
     on_welcome(peer, frame, now);
   } else if (dialing) {
     broke_protocol(peer, "a frame before its welcome", now);
+  } else if (type == wire::FrameType::kResumed) {
+    on_resumed(peer, stream, now);
   } else if (type == wire::FrameType::kOpen) {
     on_open(peer, frame);
   } else if (type == wire::FrameType::kOpened) {
@@ -66,10 +81,14 @@ void PeerTable::on_frame(OobStream& stream, const Frame& frame, Time now) {
   }  // what else there may be one day is ignored
 }
 
-// Gets an answer only with the cookie of one of our listeners.
+// Gets an answer only with the cookie of one of our listeners, or the token of a connection.
 void PeerTable::on_stranger(OobStream& stream, const Frame& frame, Time now) {
   wire::Cookie cookie;
   Listener* listener = nullptr;
+  if (static_cast<wire::FrameType>(frame.type) == wire::FrameType::kResume) {
+    on_resume(stream, frame, now);
+    return;
+  }
   if (static_cast<wire::FrameType>(frame.type) == wire::FrameType::kHello &&
       wire::decode_hello_cookie(frame.body, &cookie)) {
     listener = find_listener(cookie);
@@ -113,7 +132,9 @@ void PeerTable::on_hello(OobStream& stream, const wire::Hello& hello, Time now) 
   Peer* peer = find(key);
   const bool up = peer && peer->state == Peer::State::kUp;
   const bool trying = peer && peer->state == Peer::State::kDialing;
-  if ((up || trying) && incarnation_ < other.incarnation) {
+  // Whom it has answered once does not cross it: that one tries again, for the answer got lost.
+  const bool crossing = trying || (up && !peer->by_hello);
+  if (crossing && incarnation_ < other.incarnation) {
     answer_and_close(wire::Refusal::kCrossed, "both ends began at once; the other attempt goes on");
     return;
   }
@@ -126,8 +147,7 @@ void PeerTable::on_hello(OobStream& stream, const wire::Hello& hello, Time now) 
     reap(*peer);
     peer = nullptr;
   } else if (peer) {
-    if (peer->stream) out_of_band_.close(*peer->stream);  // our attempt gives way
-    peer->stream = nullptr;
+    end_attempt(*peer);  // ours gives way
   }
   Status status;
   if (!peer) {
@@ -143,12 +163,13 @@ void PeerTable::on_hello(OobStream& stream, const wire::Hello& hello, Time now) 
     answer_and_close(wire::Refusal::kFailed, status.words());
     return;
   }
+  peer->by_hello = true;
   peer->stream = &stream;
   stream.peer = peer;
   std::vector<std::byte> frame;
   wire::append_welcome(&frame, introduction(*peer));
   out_of_band_.send(stream, frame);
-  send_opens(*peer);
+  send_opens(*peer, now);
 }
 
 void PeerTable::on_welcome(Peer& peer, const Frame& frame, Time now) {
@@ -161,7 +182,7 @@ void PeerTable::on_welcome(Peer& peer, const Frame& frame, Time now) {
   Status status = agree(other);
   if (status.ok()) status = bring_up(peer, other);
   if (status.ok()) {
-    send_opens(peer);
+    send_opens(peer, now);
     return;
   }
   fail_connectors(peer, status);
@@ -196,8 +217,6 @@ void PeerTable::on_refused(Peer& peer, const Frame& frame, Time now) {
     fail_connectors(peer, status);
     destroy(peer);
   } else {
-    if (peer.stream) out_of_band_.close(*peer.stream);
-    peer.stream = nullptr;
     settle_attempt(peer, peer.connectors.front(), status, now);
   }
 }
@@ -205,11 +224,25 @@ void PeerTable::on_refused(Peer& peer, const Frame& frame, Time now) {
 void PeerTable::on_open(Peer& peer, const Frame& frame) {
   wire::Open open;
   if (!wire::decode_open(frame.body, &open)) return;
+  if (const auto before = peer.served.find(open.request); before != peer.served.end()) {
+    if (before->second == Peer::kRefused) {
+      refuse(peer, open.request, wire::Refusal::kFailed, "it was refused before");
+    } else {
+      answer(peer, open.request, before->second);
+    }
+    return;
+  }
   Listener* listener = find_listener(open.cookie);
-  if (!listener || listener->context != peer.key.context) {
-    refuse(*peer.stream, open.request, wire::Refusal::kNoListener, "nobody listens there any more");
+  const auto asked = [&](const auto& w) { return w.peer == &peer && w.request == open.request; };
+  if (listener && std::any_of(listener->waiting.begin(), listener->waiting.end(), asked)) {
+    return;  // and waits
+  }
+  const bool forgotten =
+      peer.served.size() >= Peer::kMostServed && open.request < peer.served.begin()->first;
+  if (forgotten || !listener || listener->context != peer.key.context) {
+    refuse(peer, open.request, wire::Refusal::kNoListener, "nobody listens there any more");
   } else if (listener->waiting.size() >= Listener::kMaxWaiting) {
-    refuse(*peer.stream, open.request, wire::Refusal::kFull, "too many wait there to be accepted");
+    refuse(peer, open.request, wire::Refusal::kFull, "too many wait there to be accepted");
   } else {
     listener->waiting.push_back({&peer, open.request});
   }
@@ -243,10 +276,6 @@ void PeerTable::on_opened(Peer& peer, const Frame& frame) {
   peer.flows.push_back(std::move(flow));
 }
 
-void PeerTable::on_connected(OobStream& stream, Time now) {
-  if (stream.peer && stream.peer->state == Peer::State::kDialing) introduce(*stream.peer, now);
-}
-
 // --- Ends.
 
 void PeerTable::on_last_word(Peer& peer, const Frame& frame, Time now) {
@@ -276,14 +305,10 @@ void PeerTable::broke_protocol(Peer& peer, const char* what, Time now) {
 void PeerTable::on_end(OobStream& stream, Time now) {
   if (!stream.peer) return;
   Peer& peer = *stream.peer;
-  if (peer.state == Peer::State::kUp) {
-    log_info("peer {}: {}; its connection goes on if it can", peer.name, stream.end().words());
-    Progress::Exclusive(progress_)->handle_peer_hint(*peer.member, now);
-    fail_connectors(peer, stream.end());
-    end_peer(peer);
-  } else if (stream.connecting()) {
-    fail_connectors(peer, stream.end());
-    destroy(peer);
+  if (std::find(peer.dials.begin(), peer.dials.end(), &stream) != peer.dials.end()) {
+    on_dial_end(peer, stream, now);
+  } else if (peer.state == Peer::State::kUp) {
+    on_break(peer, stream, now);
   } else {
     // Closed before the welcome: it is overrun by strangers, or the listener is gone. Time will
     // tell.

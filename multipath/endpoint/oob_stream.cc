@@ -2,7 +2,9 @@
 // Sockets, buffers and frames of one out-of-band stream.
 #include "multipath/endpoint/oob_stream.h"
 
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -90,6 +92,7 @@ void OobStream::finish_connecting() {
   socklen_t size = sizeof error;
   if (getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error != 0) {
+    refused_ = error == ECONNREFUSED;
     end_ = {Code::kRemote, "cannot connect to " + remote_ + ": " + strerror(error)};
     return;
   }
@@ -105,6 +108,7 @@ void OobStream::flush() {
         ::send(descriptor(), output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL);
     if (n > 0) {
       sent_ += static_cast<size_t>(n);
+      written_ += static_cast<uint64_t>(n);
     } else if (errno != EINTR) {
       // A broken stream shows itself to the next read, after what the peer said before it broke.
       if (errno != EAGAIN && errno != EWOULDBLOCK) output_.clear(), sent_ = 0;
@@ -126,6 +130,7 @@ bool OobStream::fill() {
   } while (n < 0 && errno == EINTR);
   const int error = errno;
   input_.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  spoke_ = spoke_ || n > 0;
   if (n == 0) {
     end_ = {Code::kRemote, "the stream to " + remote_ + " was closed by the other end"};
   } else if (n < 0 && error != EAGAIN && error != EWOULDBLOCK) {
@@ -149,6 +154,19 @@ bool OobStream::next_frame(Frame* frame) {
   *frame = {header.version, header.type, left.subspan(wire::kFrameHeaderBytes, header.body_bytes)};
   read_ += whole;
   return true;
+}
+
+uint64_t OobStream::acknowledged() const {
+  int queued = 0;
+  if (ioctl(descriptor(), SIOCOUTQ, &queued) != 0 || queued < 0) return written_;
+  return written_ - std::min(written_, static_cast<uint64_t>(queued));
+}
+
+void OobStream::forget_output() {
+  output_.clear();
+  sent_ = 0;
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  (void)setsockopt(descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 void OobStream::shut() {

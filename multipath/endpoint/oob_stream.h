@@ -49,6 +49,13 @@ class OobStream {
   bool wants_write() const { return connecting_ || sent_ < output_.size(); }
   bool ended() const { return !end_.ok(); }
   const Status& end() const { return end_; }
+  // The other end's kernel knows of nobody who listens there.
+  bool refused() const { return refused_; }
+  // Anything has come from the other end.
+  bool spoke() const { return spoke_; }
+  // Bytes given to TCP so far, and those of them that the other end's kernel has.
+  uint64_t written() const { return written_; }
+  uint64_t acknowledged() const;
 
   // Queues whole frames and sends what goes. False: the peer does not read, and the bound is
   // reached.
@@ -62,6 +69,8 @@ class OobStream {
   // Throws input away, so that closing does not answer it with a reset; then no more is said or
   // heard.
   void shut();
+  // From now on shut() forgets what has not arrived, so that it never will.
+  void forget_output();
 
   // OutOfBand's and its handler's.
   uint64_t id = 0;
@@ -81,6 +90,9 @@ class OobStream {
   std::string remote_;
   bool connecting_ = false;
   Status end_;
+  bool refused_ = false;
+  bool spoke_ = false;
+  uint64_t written_ = 0;
   std::vector<std::byte> input_;
   size_t read_ = 0;  // of input_, consumed
   std::vector<std::byte> output_;

@@ -149,7 +149,8 @@ void OutOfBand::pump(OobStream& stream, uint32_t events, Time now) {
   }
   if (stream.closed) return;
   if (stream.ended()) {
-    if (!stream.known) ++intruders_;
+    // Who goes without a word has dialed from several ports, and won by another.
+    if (!stream.known && stream.spoke()) ++intruders_;
     handler_->on_end(stream, now);
     close(stream);
     return;

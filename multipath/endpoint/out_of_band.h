@@ -59,6 +59,11 @@ class OutOfBand {
   void mark_known(OobStream& stream);
   // The last frames, as far as they go without waiting; then the end.
   void close(OobStream& stream, std::span<const std::byte> last_frames = {});
+  // At once, and what was sent and has not arrived never will.
+  void abandon(OobStream& stream) {
+    stream.forget_output();
+    close(stream);
+  }
   // A stranger that does not belong here.
   void drop(OobStream& stream) {
     ++intruders_;

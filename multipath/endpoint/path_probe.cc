@@ -27,22 +27,21 @@ Status PathProbe::open(const IpAddress& own) {
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return {Code::kSystem, std::string("no epoll descriptor: ") + strerror(errno)};
   room_.resize(kRoom);
-  for (size_t i = 0; i < kSockets; ++i) {
-    const Status opened = open_socket(i);
+  while (sockets_.size() < kHome) {
+    const Status opened = open_socket();
     if (opened.ok()) continue;
     port_ = 0;
-    for (FileDescriptor& socket : sockets_) socket.reset();
+    sockets_.clear();
     return opened;
   }
   return {};
 }
 
-Status PathProbe::open_socket(size_t which) {
+Status PathProbe::open_socket() {
   const auto failed = [&](const char* what) {
     return Status(Code::kSystem, std::string(what) + " on " + own_.text() + ": " + strerror(errno));
   };
-  FileDescriptor& socket = sockets_[which];
-  socket.reset(::socket(family_of(own_), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  FileDescriptor socket(::socket(family_of(own_), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return failed("no UDP socket");
   const bool whole =
       own_.ipv6 ? set_option(socket.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
@@ -55,11 +54,20 @@ Status PathProbe::open_socket(size_t which) {
   }
   epoll_event event{};
   event.events = EPOLLIN;
+  event.data.u64 = sockets_.size();
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) {
     return failed("cannot watch a UDP socket");
   }
-  if (which == 0) port_ = at.port();
+  if (sockets_.empty()) port_ = at.port();
+  sockets_.push_back(std::move(socket));
   return {};
+}
+
+void PathProbe::rest() {
+  for (; sockets_.size() > kHome; sockets_.pop_back()) {
+    // By hand: a forked child that holds the socket would keep it in the set.
+    (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sockets_.back().get(), nullptr);
+  }
 }
 
 void PathProbe::send_to(const SocketAddress& to, const wire::SizeProbe& probe, uint32_t segment,
@@ -71,31 +79,37 @@ void PathProbe::send_to(const SocketAddress& to, const wire::SizeProbe& probe, u
   (void)::sendto(sockets_[which].get(), room_.data(), bytes, MSG_NOSIGNAL, to.get(), to.size());
 }
 
-void PathProbe::send(const IpAddress& to, uint16_t port, const wire::Cookie& cookie, uint64_t nonce,
-                     uint32_t segment, int round) {
+void PathProbe::send(const IpAddress& to, uint16_t port, const wire::Cookie& cookie,
+                     uint64_t search, int way, uint32_t segment) {
   IpAddress target = to;
   if (target.link_local()) target.scope = own_.scope;
+  // Each of the first kMost ways has a port of its own; then they differ in who returns the probe.
+  const auto number = static_cast<size_t>(way);
+  const size_t back = (number / kMost + number) % kHome;
+  size_t which = number % kMost;
+  while (which >= sockets_.size() && open_socket().ok()) {
+  }
+  which %= sockets_.size();  // out of descriptors: fewer ways
+  const uint64_t nonce = (search & ~kWayMask) | number * kHome | back;
   const auto bytes = static_cast<uint32_t>(segment + kMaxSegmentHeader);
-  send_to(SocketAddress(target, port), {false, cookie, nonce, bytes}, segment,
-          static_cast<size_t>(round) % kSockets);
+  send_to(SocketAddress(target, port), {false, cookie, nonce, bytes}, segment, which);
 }
 
 void PathProbe::give_back(const Arrival& arrival) {
   wire::SizeProbe probe = arrival.probe;
   probe.back = true;
-  send_to(arrival.from, probe, arrival.segment, 0);
+  send_to(arrival.from, probe, arrival.segment, probe.nonce % kHome);
 }
 
 bool PathProbe::next(Arrival* arrival, int* patience) {
-  size_t which = 0;
   while (port_ != 0 && (*patience)-- > 0) {
+    epoll_event event{};
+    if (::epoll_wait(epoll_.get(), &event, 1, 0) != 1) return false;
+    const uint64_t which = event.data.u64;
+    if (which >= sockets_.size()) continue;
     arrival->from = SocketAddress();
     const ssize_t got = ::recvfrom(sockets_[which].get(), room_.data(), room_.size(), MSG_DONTWAIT,
                                    arrival->from.out(), arrival->from.length());
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      if (++which == kSockets) return false;
-      continue;
-    }
     if (got < 0) continue;  // news about what was sent earlier
     const auto bytes = static_cast<size_t>(got);
     if (!wire::decode_size_probe(std::span(room_).first(bytes), &arrival->probe)) continue;

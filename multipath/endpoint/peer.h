@@ -8,10 +8,12 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "multipath/endpoint/dial_race.h"
 #include "multipath/endpoint/oob_stream.h"
 #include "multipath/endpoint/size_search.h"
 #include "multipath/engine/engine.h"
@@ -40,8 +42,8 @@ struct Peer {
     kDialing,  // our hello is on its way, or waits for the TCP stream
     // nothing is under way until retry_at: the other end's attempt is expected, or ours failed
     kWaiting,
-    kUp,  // both ends have a connection, and the stream is there
-    // the stream is over: no new flows. What flows there were may go on, if it was only the stream
+    kUp,  // both ends have a connection; a stream that breaks is mended when it is needed
+    // no new flows. What flows there were may go on, if only the peer's way of speaking is over
     kEnded,
   };
 
@@ -49,27 +51,43 @@ struct Peer {
   State state = State::kDialing;
   IpAddress address;
   uint16_t port = 0;
-  std::string name;  // for words: address, device, context
-  OobStream* stream = nullptr;
+  std::string name;               // for words: address, device, context
+  OobStream* stream = nullptr;    // on which we speak; null: none yet, or it is being mended
+  OobStream* spare = nullptr;     // the one before, on which the peer may still speak
+  std::vector<OobStream*> dials;  // that race, oldest first
+  DialRace race;
+  OobStream* courier = nullptr;  // of a kUp peer: asks to take the place of the stream
+  bool mending = false;          // of a kUp peer: a stream is wanted
+  int looks = 0;                 // at the courier
+  int unknown = 0;               // couriers that were turned away
+  bool by_hello = false;         // it came up by the peer's hello
+  Time look_at = Time::never();  // whether what we said has arrived
+  uint64_t written = 0;          // on the stream at the last look
+  uint64_t acknowledged = 0;
 
   Member* member = nullptr;
   LinkId link = 0;
   bool has_link = false;
   LinkAddress link_address;  // ours
+  wire::Address remote;      // how the peer is addressed; of a kUp one
 
   uint16_t probe_port = 0;             // of the peer; 0: it returns no size probes
   uint32_t segment_bytes = 0;          // what the way to it carries; 0: not known
   std::unique_ptr<SizeSearch> search;  // while that is being found out
-  uint64_t search_nonce = 0;
+  uint64_t search_number = 0;
 
   Time deadline = Time::never();  // of the attempt
   Time retry_at = Time::never();
   Duration backoff{};
-  Duration patience{};        // with a stream that does not come about
   Status last;                // why the attempt before this one failed
   bool said_goodbye = false;  // the peer did
 
   std::vector<Connector*> connectors;  // neither done nor failed
+  // What became of the peer's requests for a flow, which may be asked again: the flow, or kRefused.
+  // The latest kMostServed; what is older than all of these is not served again.
+  std::map<uint32_t, uint32_t> served;
+  static constexpr size_t kMostServed = 8192;
+  static constexpr uint32_t kRefused = UINT32_MAX;
   std::vector<std::unique_ptr<Flow>> flows;
   std::vector<std::unique_ptr<Registration>> registrations;
 };

@@ -56,7 +56,7 @@ Result<Listener*> PeerTable::listen(uint64_t context, Handle* handle) {
 
 void PeerTable::close_listener(Listener* listener) {
   for (const Listener::Waiting& waiting : listener->waiting) {
-    refuse(*waiting.peer->stream, waiting.request, wire::Refusal::kNoListener,
+    refuse(*waiting.peer, waiting.request, wire::Refusal::kNoListener,
            "the listener was closed before it accepted");
   }
   listeners_.remove_if([&](const auto& l) { return l.get() == listener; });
@@ -73,15 +73,13 @@ ReceiveFlow* PeerTable::accept(Listener& listener) {
       flow = engine->open_receive_flow(*peer.member);
     }
     if (!flow) {
-      refuse(*peer.stream, first.request, wire::Refusal::kFull,
+      refuse(peer, first.request, wire::Refusal::kFull,
              "the connection is dead or has no room for another flow");
       continue;
     }
     ReceiveFlow* plain = flow.get();
     peer.flows.push_back(std::move(flow));
-    std::vector<std::byte> frame;
-    wire::append_opened(&frame, {first.request, plain->id()});
-    out_of_band_.send(*peer.stream, frame);
+    answer(peer, first.request, plain->id());
     return plain;
   }
   return nullptr;
@@ -106,26 +104,23 @@ Result<Connector*> PeerTable::start_connect(uint64_t context, int32_t traffic_cl
   connector->context = context;
   connector->cookie = to.cookie;
   connector->target = to.address.text(to.port);
+  const Time now = monotonic_now();
   Peer* peer = find(key);
-  const bool fresh = peer == nullptr;
-  if (fresh) {
-    peer = make_peer(key, to.address, to.port);
-    const Status ready = prepare(*peer);
-    if (!ready.ok()) {
-      destroy(*peer);
-      return ready;
-    }
+  if (peer && peer->state == Peer::State::kUp && !peer->stream && is_dead(*peer)) {
+    leave_behind(*peer, {Code::kRemote, "the connection is dead"}, now);
+    peer = nullptr;
   }
+  const bool fresh = peer == nullptr;
+  if (fresh) peer = make_peer(key, to.address, to.port);
+  if (peer->port == 0) peer->address = to.address, peer->port = to.port;
+  if (peer->probe_port == 0) peer->probe_port = to.probe_port;
   connector->peer = peer;
   peer->connectors.push_back(connector);
   connectors_.emplace(connector, std::move(owned));
   if (fresh) {
-    const Time now = monotonic_now();
-    peer->deadline = now + options_.peer_timeout;
-    peer->probe_port = to.probe_port;
-    dial(*peer, now);
+    begin_attempt(*peer, now);
   } else if (peer->state == Peer::State::kUp) {
-    send_open(*peer, *connector);
+    send_opens(*peer, now);
   }
   return connector;
 }

@@ -7,14 +7,16 @@
 //       open(cookie, request)          ------------------->  waits in the listener's queue
 //       done                          <-------------------   accept(): opened(request, flow)
 //
-// Between dial and hello the connector finds out how long a datagram may be on the way, where the
-// options ask for it (size_search.h); the hello tells. Later connectors with the same key send `open` on the stream that is there. Two ends that dial
-// each other at once: the hello of the lower incarnation wins; the other end drops its own attempt
-// when that hello comes, and whoever is refused as "crossed" waits for it, and tries again if it
-// does not come.
+// Dialing is a race from several ports (dials.cc). Between dial and hello the connector finds out
+// how long a datagram may be on the way, where the options ask for it (size_search.h); the hello
+// tells. Later connectors with the same key send `open` on the stream that is there. Two ends that
+// dial each other at once: the hello of the lower incarnation wins; the other end drops its own
+// attempt when that hello comes, and whoever is refused as "crossed" waits for it, and tries again
+// if it does not come.
 //
-// A stream that ends is a hint to its connection, which decides for itself; it takes no new flows,
-// and a new connector dials anew. Last word and goodbye end a connection in good order.
+// A stream that ends is a hint to its connection, which decides for itself. The next flow that is
+// wanted has it mended (mend.cc), and no request is served twice. Last word and goodbye end a
+// connection in good order.
 //
 // Threading: under the endpoint's set-up mutex; takes the engine's lock for short. Ownership: owns
 // peers, listeners, connectors, and through peers flows and registrations. Failure: of a connector,
@@ -91,7 +93,38 @@ class PeerTable final : public OutOfBand::Handler {
   void reap(Peer& peer);
   static void count(const Peer& peer, EndpointStatistics* out);
 
+  // dials.cc: one stream of many.
+  void begin_race(Peer& peer, Time now);
+  void dial_more(Peer& peer, Time now);
+  void win(Peer& peer, OobStream& stream, Time now);
+  void forget_dial(Peer& peer, OobStream& stream);
+  void close_dials(Peer& peer);
+  void on_dial_end(Peer& peer, OobStream& stream, Time now);
+  void give_up_race(Peer& peer, const Status& status, Time now);
+
+  // mend.cc: a stream in the place of one that is gone or silent.
+  bool stuck(Peer& peer, const OobStream& stream, Time now);
+  void expect_arrival(Peer& peer, const OobStream& stream, Time now);
+  void watch_stream(Peer& peer, Time now);
+  void mend(Peer& peer, Time now);
+  void stop_mending(Peer& peer);
+  void tend(Peer& peer, Time now);
+  void drop_courier(Peer& peer);
+  void ask_to_resume(Peer& peer, OobStream& stream, Time now);
+  void on_resume(OobStream& stream, const Frame& frame, Time now);
+  void on_resumed(Peer& peer, OobStream& stream, Time now);
+  void adopt(Peer& peer, OobStream& stream, Time now);
+  void ask_again(Peer& peer, size_t most);
+  void on_break(Peer& peer, OobStream& stream, Time now);
+  void leave_behind(Peer& peer, const Status& status, Time now);
+  void greet_anew(Peer& peer, Time now);
+  static bool is_dead(const Peer& peer);
+
   // attempts.cc: until both ends have a connection.
+  static Time due(const Peer& peer);
+  void try_on(Peer& peer, Time now);
+  void begin_attempt(Peer& peer, Time now);
+  void end_attempt(Peer& peer);
   void dial(Peer& peer, Time now);
   void introduce(Peer& peer, Time now);
   void retry_later(Peer& peer, Time now);
@@ -104,6 +137,7 @@ class PeerTable final : public OutOfBand::Handler {
   // sizes.cc: what the way to a peer carries.
   bool find_size(Peer& peer, Time now);
   void settle_size(Peer& peer, Time now);
+  void end_search(Peer& peer);
   uint32_t segment_bytes(const Peer& peer) const;
 
   // handshake.cc: what is said.
@@ -116,9 +150,10 @@ class PeerTable final : public OutOfBand::Handler {
   void on_last_word(Peer& peer, const Frame& frame, Time now);
   void on_goodbye(Peer& peer, Time now);
   void broke_protocol(Peer& peer, const char* what, Time now);
-  void send_opens(Peer& peer);
-  void send_open(Peer& peer, Connector& connector);
-  void refuse(OobStream& stream, uint32_t request, wire::Refusal code, const std::string& words);
+  void send_opens(Peer& peer, Time now);
+  void answer(Peer& peer, uint32_t request, uint32_t flow);
+  void refuse(Peer& peer, uint32_t request, wire::Refusal code, const std::string& words);
+  void say(Peer& peer, std::span<const std::byte> frame);
   Listener* find_listener(const wire::Cookie& cookie);
 
   const EndpointOptions& options_;
@@ -142,6 +177,7 @@ class PeerTable final : public OutOfBand::Handler {
   std::unordered_map<Connector*, std::unique_ptr<Connector>> connectors_;
   uint32_t last_request_ = 0;
   Time next_tick_ = Time::never();
+  size_t dials_open_ = 0;       // of all peers
   EndpointStatistics retired_;  // what connections that are gone have carried
 };
 

@@ -54,8 +54,12 @@ void PeerTable::leave_table(Peer& peer) {
 // The stream is over: nothing new begins with this peer.
 void PeerTable::end_peer(Peer& peer) {
   leave_table(peer);
-  if (peer.stream) out_of_band_.close(*peer.stream);
-  peer.stream = nullptr;
+  close_dials(peer);
+  for (OobStream** stream : {&peer.stream, &peer.spare, &peer.courier}) {
+    if (*stream) out_of_band_.close(**stream);
+    *stream = nullptr;
+  }
+  peer.mending = false;
   peer.state = Peer::State::kEnded;
   for (const auto& listener : listeners_) {
     std::erase_if(listener->waiting, [&](const auto& w) { return w.peer == &peer; });
@@ -75,8 +79,7 @@ void PeerTable::finish_context(uint64_t context) {
   listeners_.remove_if([&](const auto& listener) {
     if (listener->context != context) return false;
     for (const auto& w : listener->waiting) {
-      refuse(*w.peer->stream, w.request, wire::Refusal::kNoListener,
-             "the listener's context is over");
+      refuse(*w.peer, w.request, wire::Refusal::kNoListener, "the listener's context is over");
     }
     return true;
   });
@@ -104,7 +107,7 @@ void PeerTable::close_flows(std::span<Peer* const> peers) {
   const auto all_know = [&] {
     Progress::Exclusive engine(progress_);
     return std::none_of(peers.begin(), peers.end(), [](const Peer* p) {
-      return p->state == Peer::State::kUp && !p->said_goodbye &&
+      return p->state == Peer::State::kUp && p->stream && !p->said_goodbye &&
              p->member->connection->ends_unconfirmed();
     });
   };
@@ -153,6 +156,7 @@ void PeerTable::destroy(Peer& peer) {
     engine->detach(*peer.member);
     if (peer.has_link) fabric_.close_link(peer.link);
   }
+  end_search(peer);
   peers_.remove_if([&](const auto& p) { return p.get() == &peer; });
 }
 

@@ -6,10 +6,18 @@
 // "too big" that some answer can be forged by anybody. So datagrams of several sizes are sent and
 // the peer returns each at its size. The largest that came back is the answer, for both directions.
 //
+// A way through the network follows from a pair of ports, and it may be dead, there or back. So a
+// way says something about a size only once it has returned anything: it is alive. The first two
+// ways are asked for all sizes; as long as none has answered, others are asked for the smallest, in
+// rounds that grow: 254 ways in all, of which with three spines of four dead one in sixteen is alive
+// (none in 14 is in 40 of 100 cases, none in 126 in 3 of 10,000). Ways that are alive are then asked
+// for all.
+//
 // It ends at once when the largest of all comes back, which is the rule and takes a round trip. Else
-// a few rounds later: a size that is missing four times while smaller ones come is too large (or
-// very unlucky, which costs speed and nothing else). If nothing comes in about 1.3 s there is no
-// answer: the peer may be starved, or its answers filtered. Nobody ever waits for longer.
+// a few rounds later: a size that is missing from living ways four times while smaller ones come is
+// too large (or very unlucky, which costs speed and nothing else). If nothing comes in about 1.3 s
+// there is no answer: the peer may be starved, or its answers filtered. Nobody ever waits for
+// longer.
 //
 // Pure: no clock, no socket. Ownership: none. What may fail: as said, there may be no answer.
 #pragma once
@@ -30,13 +38,16 @@ class SizeSearch {
   // Something to find out: there is more than one candidate.
   bool worthwhile() const { return sizes_.size() > 1; }
 
-  // Begins a round if one is due; which segments to send, largest first.
-  std::span<const uint32_t> begin_round(Time now);
+  struct Ask {
+    int way = 0;  // below kMostWays
+    uint32_t segment = 0;
+  };
+  // Begins a round if one is due; what to send, each way's largest first. Valid until the next call.
+  std::span<const Ask> begin_round(Time now);
   // When begin_round() or decided() has something new to say.
   Time next() const { return next_; }
 
-  int round() const { return rounds_; }
-  void came_back(uint32_t segment);
+  void came_back(int way, uint32_t segment, Time now);
   bool decided(Time now) const;
   // 0: nothing came back.
   uint32_t answer() const { return best_; }
@@ -44,16 +55,24 @@ class SizeSearch {
   // The smallest candidate: its datagram is as long as the longest control packet, so a way that
   // does not carry it carries no connection.
   static constexpr uint32_t kSmallest = 1152;
+  static constexpr int kMostWays = 254;
 
  private:
-  static constexpr int kRounds = 8;
-  static constexpr int kRoundsWithAnAnswer = 4;
+  static constexpr int kTries = 4;
+  static constexpr size_t kMostAlive = 4;                  // that are asked for all sizes
   static constexpr Duration kFirstGap = milliseconds(10);  // doubles with each round
   static constexpr Duration kLongestGap = milliseconds(320);
 
+  void ask(int way, bool only_smallest);
+  static Duration gap(int rounds);
+
   std::vector<uint32_t> sizes_;  // largest first
+  std::vector<Ask> asks_;
+  std::vector<int> alive_;
+  int ways_ = 0;  // asked so far
   uint32_t best_ = 0;
-  int rounds_ = 0;
+  int rounds_ = 0;  // without an answer
+  int tries_ = 0;   // rounds in which living ways were asked for all sizes
   Time next_{INT64_MIN};
 };
 

@@ -42,25 +42,32 @@ bool PeerTable::find_size(Peer& peer, Time now) {
   }
   if (!peer.search) {
     peer.search = std::make_unique<SizeSearch>(most);
-    peer.search_nonce = random_.next();
+    peer.search_number = PathProbe::search_of(random_.next());
   }
   if (!peer.search->worthwhile() || peer.search->decided(now)) {
     settle_size(peer, now);
     return true;
   }
-  for (const uint32_t segment : peer.search->begin_round(now)) {
-    probe_.send(peer.address, peer.probe_port, peer.connectors.front()->cookie, peer.search_nonce,
-                segment, peer.search->round());
+  for (const SizeSearch::Ask& ask : peer.search->begin_round(now)) {
+    probe_.send(peer.address, peer.probe_port, peer.connectors.front()->cookie, peer.search_number,
+                ask.way, ask.segment);
   }
   peer.retry_at = peer.search->next();
   schedule(peer);
   return false;
 }
 
+void PeerTable::end_search(Peer& peer) {
+  peer.search.reset();
+  const bool others =
+      std::any_of(peers_.begin(), peers_.end(), [](const auto& p) { return p->search != nullptr; });
+  if (!others) probe_.rest();
+}
+
 void PeerTable::settle_size(Peer& peer, Time now) {
   const uint32_t most = fabric_.max_segment_bytes();
   const uint32_t found = peer.search->worthwhile() ? peer.search->answer() : most;
-  peer.search.reset();
+  end_search(peer);
   if (found == 0) {
     // Slow, and sound: what carries no more than this carries no connection.
     peer.segment_bytes = std::min(most, SizeSearch::kSmallest);
@@ -89,7 +96,7 @@ void PeerTable::on_guest(Time now) {
       continue;
     }
     const auto of = std::find_if(peers_.begin(), peers_.end(), [&](const auto& p) {
-      return p->search && p->search_nonce == arrival.probe.nonce;
+      return p->search && p->search_number == arrival.search();
     });
     if (of == peers_.end()) continue;
     Peer& peer = **of;
@@ -97,8 +104,10 @@ void PeerTable::on_guest(Time now) {
         std::any_of(peer.connectors.begin(), peer.connectors.end(),
                     [&](const Connector* c) { return c->cookie == arrival.probe.cookie; });
     if (!asked) continue;
-    peer.search->came_back(arrival.segment);
-    if (peer.state == Peer::State::kDialing && peer.search->decided(now)) introduce(peer, now);
+    peer.search->came_back(arrival.way(), arrival.segment, now);
+    // Decided, or a way turns out to be alive, which is to be asked for more.
+    const bool due = peer.search->decided(now) || peer.search->next() <= now;
+    if (peer.state == Peer::State::kDialing && due) introduce(peer, now);
   }
 }
 

@@ -30,6 +30,7 @@ struct Copy {
   bool source_in_use = false;  // the fabric may still read the source
   bool probe = false;          // carries nothing
   bool repair = false;         // not the segment's first copy
+  bool lost = false;           // buried, and not seen to arrive since
 };
 
 class CopyRing {
@@ -42,7 +43,12 @@ class CopyRing {
   bool full() const { return next_ - oldest_ == kCapacity; }
   bool holds(uint64_t number) const { return number >= oldest_ && number < next_; }
 
-  // Precondition: holds(number).
+  // It has left the ring, and what is known of it was not written over yet.
+  bool remembers(uint64_t number) const {
+    return number < oldest_ && number + kCapacity >= next_ && number >= wire::kFirstPacket;
+  }
+
+  // Precondition: holds(number) or remembers(number).
   Copy& at(uint64_t number) { return copies_[number % kCapacity]; }
   const Copy& at(uint64_t number) const { return copies_[number % kCapacity]; }
 

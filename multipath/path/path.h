@@ -36,7 +36,8 @@ struct Path {
   uint64_t arrival_stamp = 0;
   // The largest probe that arrived: what was sent before it had a time-out's start.
   uint64_t probe_arrived = 0;
-  uint32_t marks = 0;  // congestion marks, as the receiver counts them
+  uint64_t lost_below = 0;  // no copy from this number on was taken for lost
+  uint32_t marks = 0;       // congestion marks, as the receiver counts them
 
   bool ordered = true;  // until an older copy arrives behind a younger one: then never again
   bool dead = false;
