@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
+#include <cstdio>
 #include <vector>
 
 #include "bench/peers/plain_sockets.h"
@@ -102,13 +103,8 @@ int ping(const Arguments& a) {
 }  // namespace weft::peers
 
 int main(int argc, char** argv) {
-  weft::peers::Arguments a;
-  const std::string what = argc > 1 ? argv[1] : "";
-  if (weft::peers::parse(argc, argv, a)) {
-    if (what == "pong") return weft::peers::pong(a);
-    if (what == "ping") return weft::peers::ping(a);
-  }
-  std::fprintf(stderr,
-               "usage: ping_pong pong|ping [--tcp] --at IP:PORT [--bytes B] [--seconds S]\n");
-  return weft::tools::kUsage;
+  return weft::peers::run_program(
+      argc, argv, {{"pong", weft::peers::pong}, {"ping", weft::peers::ping}},
+      "ping_pong pong [--tcp] --at IP:PORT [--bytes B] [--timeout S]\n"
+      "       ping_pong ping [--tcp] --at IP:PORT [--bytes B] [--seconds S] [--timeout S]\n");
 }

@@ -20,7 +20,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <vector>
 
 #include "bench/peers/plain_sockets.h"
@@ -145,14 +147,8 @@ int send(const Arguments& a) {
 }  // namespace weft::peers
 
 int main(int argc, char** argv) {
-  weft::peers::Arguments a;
-  const std::string what = argc > 1 ? argv[1] : "";
-  if (weft::peers::parse(argc, argv, a)) {
-    if (what == "receive") return weft::peers::receive(a);
-    if (what == "send") return weft::peers::send(a);
-  }
-  std::fprintf(stderr,
-               "usage: udp_ceiling receive --at IP:PORT [--timeout S]\n"
-               "       udp_ceiling send --at IP:PORT [--payload N] [--seconds S]\n");
-  return weft::tools::kUsage;
+  return weft::peers::run_program(
+      argc, argv, {{"receive", weft::peers::receive}, {"send", weft::peers::send}},
+      "udp_ceiling receive --at IP:PORT [--timeout S]\n"
+      "       udp_ceiling send --at IP:PORT [--payload N] [--seconds S]\n");
 }
