@@ -17,6 +17,7 @@ from places import Failed, Process, serve
 
 PATIENCE_S = 20  # beyond the time that a measurement should take
 SMALL = "8"
+CONGESTION = "cubic"  # of iperf3's TCP
 
 
 def free_port(kind):
@@ -25,10 +26,27 @@ def free_port(kind):
         return probe.getsockname()[1]
 
 
+def allowed_congestion_control():
+    """What TCP an ordinary user may choose; everything where the kernel does not say."""
+    try:
+        with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", encoding="ascii") as file:
+            return file.read().split()
+    except OSError:
+        return [CONGESTION]
+
+
+def not_built(path, build):
+    """Which command builds it, as it can be typed."""
+    if not os.path.exists(os.path.join(build, "build.ninja")):
+        return "%s is not built, and %s is no build folder: ./quickstart makes build/" % (path, build)
+    return "%s is not built; this builds it: ninja -C %s peers" % (path, os.path.relpath(build))
+
+
 class Weft:
     key, title = "weft", "Weft on UDP"
 
     def __init__(self, options):
+        self.build = options.build
         self.tool = os.path.join(options.build, "tools", "weft_ncclnet")
         self.plugin = options.plugin or os.path.join(options.build, "plugin", "libnccl-net-weft.so")
         self.bytes = options.bytes
@@ -36,7 +54,7 @@ class Weft:
     def missing(self):
         for path in (self.tool, self.plugin):
             if not os.path.exists(path):
-                return "%s is not built" % path
+                return not_built(path, self.build)
         return None
 
     def run(self, place, words, seconds, level="warn"):
@@ -47,8 +65,7 @@ class Weft:
         process = Process(place.near if place.near == place.far else None, command,
                           seconds + 2 * PATIENCE_S,
                           {"WEFT_IFNAME": "=" + place.device, "WEFT_FABRIC": "udp", "WEFT_LOG": level})
-        printed = process.finish()
-        last = printed.strip().splitlines()[-1]
+        last = (process.finish().strip().splitlines() or [""])[-1]
         return dict(re.findall(r"(\w+)=(\S+)", last)), process
 
     def datagram(self, place):
@@ -76,12 +93,14 @@ class Plain:
     protocol = "udp"
 
     def __init__(self, options):
+        self.build = options.build
         self.folder = os.path.join(options.build, "bench", "peers")
 
     def missing(self):
         for name in ("udp_ceiling", "ping_pong"):
-            if not os.path.exists(os.path.join(self.folder, name)):
-                return "%s is not built (bench needs Google Benchmark)" % name
+            path = os.path.join(self.folder, name)
+            if not os.path.exists(path):
+                return not_built(path, self.build)
         return None
 
     def pair(self, place, name, server, client, seconds, extra):
@@ -126,7 +145,20 @@ class Iperf:
         del options
 
     def missing(self):
-        return None if self.program else "iperf3 is not installed"
+        if not self.program:
+            return "iperf3 is not installed"
+        if os.geteuid() != 0 and CONGESTION not in allowed_congestion_control():
+            return "only root may have %s here (net.ipv4.tcp_allowed_congestion_control: %s)" % (
+                CONGESTION, " ".join(allowed_congestion_control()))
+        return None
+
+    @staticmethod
+    def read(printed):
+        """Its JSON's sum; when something went wrong it says so there, and its exit code may be 0."""
+        said = json.loads(printed)
+        if "error" in said:
+            raise Failed("iperf3: %s" % said["error"])
+        return said["end"]["sum_received"]
 
     def goodput(self, place, seconds):
         port = free_port(socket.SOCK_STREAM)
@@ -134,8 +166,8 @@ class Iperf:
         _, near, cpu_s = serve(
             place, "tcp", port, [self.program, "-s", "-1", "-p", str(port)],
             [self.program, "-c", place.address, "-p", str(port), "-t", str(whole), "-P",
-             str(self.streams), "-C", "cubic", "-J"], whole + PATIENCE_S)
-        end = json.loads(near)["end"]["sum_received"]
+             str(self.streams), "-C", CONGESTION, "-J"], whole + PATIENCE_S, check=self.read)
+        end = self.read(near)
         return {"goodput_bps": end["bits_per_second"], "bytes": end["bytes"], "cpu_s": cpu_s}
 
 
