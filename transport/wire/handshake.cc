@@ -245,6 +245,17 @@ void append_last_word(std::vector<std::byte>* out, std::span<const std::byte> st
 
 void append_goodbye(std::vector<std::byte>* out) { append_frame(out, FrameType::kGoodbye, {}); }
 
+void append_resume(std::vector<std::byte>* out, const Address& receiver) {
+  std::array<std::byte, 16> body;
+  Writer w(body);
+  w.put<uint32_t>(receiver.connection);
+  w.put<uint32_t>(0);
+  w.put<uint64_t>(receiver.token);
+  append_frame(out, FrameType::kResume, body);
+}
+
+void append_resumed(std::vector<std::byte>* out) { append_frame(out, FrameType::kResumed, {}); }
+
 bool decode_hello_cookie(std::span<const std::byte> body, Cookie* out) {
   Reader r(body);
   get_cookie(r, out);
@@ -291,6 +302,14 @@ bool decode_opened(std::span<const std::byte> body, Opened* out) {
   Reader r(body);
   out->request = r.get<uint32_t>();
   out->flow = r.get<uint32_t>();
+  return !r.failed();
+}
+
+bool decode_resume(std::span<const std::byte> body, Address* out) {
+  Reader r(body);
+  out->connection = r.get<uint32_t>();
+  r.skip(4);
+  out->token = r.get<uint64_t>();
   return !r.failed();
 }
 

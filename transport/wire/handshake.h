@@ -34,6 +34,9 @@
 //   5 opened     request u32, flow u32
 //   6 last word  statements as in control packets (control.h)
 //   7 goodbye    nothing: the connection is over, and its last word was said
+//   8 resume     a first frame too: connection u32, reserved u32, token u64 under which its receiver
+//                is addressed; this stream is to take the place of the connection's own
+//   9 resumed    nothing: it does
 //
 // Introduction:
 //
@@ -59,7 +62,7 @@
 //    5  u8   1 on its way, 2 on its way back
 //    6  u16  reserved
 //    8  u8 x 16  cookie of the listener
-//   24  u64  nonce, the prober's own
+//   24  u64  nonce, the prober's own; the peer's socket (nonce mod 8) returns it
 //   32  u32  bytes of the whole datagram
 //   36  ...  zeros
 //
@@ -129,6 +132,8 @@ enum class FrameType : uint8_t {
   kOpened,
   kLastWord,
   kGoodbye,
+  kResume,
+  kResumed,
 };
 
 struct FrameHeader {
@@ -193,6 +198,8 @@ void append_opened(std::vector<std::byte>* out, const Opened& opened);
 // Precondition: statements.size() <= kMaxFrameBody.
 void append_last_word(std::vector<std::byte>* out, std::span<const std::byte> statements);
 void append_goodbye(std::vector<std::byte>* out);
+void append_resume(std::vector<std::byte>* out, const Address& receiver);
+void append_resumed(std::vector<std::byte>* out);
 
 // The cookie of a hello of any version; false when the body is too short for one.
 bool decode_hello_cookie(std::span<const std::byte> body, Cookie* out);
@@ -201,5 +208,6 @@ bool decode_welcome(std::span<const std::byte> body, Introduction* out);
 bool decode_refused(std::span<const std::byte> body, Refused* out);
 bool decode_open(std::span<const std::byte> body, Open* out);
 bool decode_opened(std::span<const std::byte> body, Opened* out);
+bool decode_resume(std::span<const std::byte> body, Address* out);
 
 }  // namespace weft::wire
