@@ -9,10 +9,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 import bedcase  # noqa: E402
+import command_line  # noqa: E402
 import owner as owners  # noqa: E402
 from bedcase import ADDRESS, PATIENCE_S, PORT, SPINES, spines, udp, wait_until, words_of  # noqa: E402
 
@@ -21,7 +23,9 @@ def processes():
     return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
-class Ends(unittest.TestCase):
+class Owners(unittest.TestCase):
+    """What both kinds of owners are asked afterwards."""
+
     def setUp(self):
         self.before = processes()
 
@@ -34,6 +38,8 @@ class Ends(unittest.TestCase):
                     left.append("watcher %d" % pid)
         return left
 
+
+class Ends(Owners):
     def owner(self):
         process = subprocess.Popen(["sleep", "1000"])
         self.addCleanup(process.wait)
@@ -130,10 +136,79 @@ class Ends(unittest.TestCase):
         self.assertIn("not root", done.stderr)
 
     def test_wrong_words_are_usage(self):
-        for words in (("up", "--spines", "65"), ("kill", "x"), ("slow", "1", "fast"), ("loss", "101"),
-                      ("sideways",), ("up", "--mtu", "100")):
-            spines(*words, code=2)
+        for words, said in (
+                (("up", "--spines", "65"), "from 0 to 64"), (("kill", "x"), "from 1 to 64"),
+                (("slow", "1", "fast"), "200mbit"), (("slow", "1", "0mbit"), "200mbit"),
+                (("loss", "101"), "from 0 to 100"), (("loss", "nan"), "from 0 to 100"),
+                ((), "what shall it do? up, down"), (("sideways",), "there are up, down"),
+                (("up", "--mtu", "100"), "from 1280"), (("up", "--buffer", "2"), "2mb"),
+                (("up", "--owner", "me"), "a whole number"), (("kill",), "SPINE"),
+                (("run",), "needs a command"), (("run", "--"), "needs a command"),
+                (("run", "--", "/no/such"), "no such program"), (("run", "--up", "--", "true"), "--up")):
+            done = subprocess.run([SPINES, *words], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            for each in (said, "usage: spines", "spines --help"):
+                self.assertIn(each, done.stderr, words)
         spines("kill", 1, "--owner", os.getpid(), code=1)
+
+    def test_help_names_every_command_and_option(self):
+        said = spines("--help")
+        for command in (*command_line.COMMANDS, "watch"):
+            self.assertIn("spines %s" % command if command != "revive" else "revive K", said)
+            self.assertIn("usage: spines %s" % command, spines(command, "--help"))
+        for option in ("--spines", "--mtu", "--rate", "--buffer", "--seed", "--owner", "--from", "-6"):
+            self.assertIn(option, said)
+
+
+class Scenarios(Owners):
+    """The programs that run scenarios are owners too; a tool that never ends stands in for ours."""
+    FAKE_TOOL = ("#!/bin/sh\n"
+                 "while [ \"$1\" != --ranks-in ]; do shift; done\n"
+                 "exec ip netns exec ${2%%,*} sleep 1000\n")
+
+    def test_killed_in_the_middle_they_leave_neither_bed_nor_file_nor_job(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with tempfile.TemporaryDirectory() as programs, tempfile.TemporaryDirectory() as scratch:
+                tool = os.path.join(programs, "tool")
+                with open(tool, "w", encoding="ascii") as file:
+                    file.write(self.FAKE_TOOL)
+                os.chmod(tool, 0o755)
+                for name in ("speed_test.py", "side_by_side.py"):
+                    test = subprocess.Popen([os.path.join(os.path.dirname(SPINES), name), "--tool", tool],
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                            env=dict(os.environ, TMPDIR=scratch))
+                    self.addCleanup(test.wait)
+                    self.addCleanup(test.kill)
+                    self.assertTrue(wait_until(lambda: self.jobs_of(test.pid)), name)
+                    jobs = self.jobs_of(test.pid)
+                    test.send_signal(number)
+                    test.wait(PATIENCE_S)
+                    self.assertTrue(wait_until(lambda: not self.left_of(test.pid)), self.left_of(test.pid))
+                    self.assertTrue(wait_until(lambda: not set(jobs) & processes()), jobs)
+                    self.assertEqual(os.listdir(scratch), [], "%s, signal %d" % (name, number))
+
+    @staticmethod
+    def jobs_of(owner):
+        name = "weft-%d-h1" % owner
+        if name not in owners.namespaces_of(owner):
+            return []
+        done = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, timeout=60)
+        jobs = []
+        for pid in done.stdout.split():
+            with contextlib.suppress(OSError), open("/proc/%s/cmdline" % pid, "rb") as file:
+                jobs += [int(pid)] if file.read().split(b"\0")[0] == b"sleep" else []
+        return jobs
+
+    def test_wrong_words_are_usage(self):
+        for words, said in ((("--seeds", "0"), "from 1"), (("--seeds", "-1"), "from 1"),
+                            (("--seed", "x"), "from 0"), (("--only", "nothing"), "many_paths"),
+                            (("--only", ""), "many_paths"), (("--seconds", "nan"), "from 0.1"),
+                            (("--tries", "0"), "from 1"), (("--tool", "/no/such"), "no such program"),
+                            (("--plugin", "/no/such"), "no such file")):
+            done = subprocess.run([os.path.join(os.path.dirname(SPINES), "speed_test.py"), *words],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(said, done.stderr)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,16 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
-import tempfile
 import time
 import typing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import sampler  # noqa: E402
+from command_line import within, wrong  # noqa: E402
 
 SPINES = os.path.join(HERE, "spines")
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -30,6 +31,7 @@ LINK_MBPS = 200
 # A packet of 11 whole lines of 128 bytes is 1514 on the wire: 744 Mbit/s over four links.
 PAYLOAD = 1408 / 1514
 RUN_TIMEOUT_S = 60
+MOST_SECONDS = RUN_TIMEOUT_S - 20  # of a stream: some cases add a few, and set-up takes its time
 
 
 class Failed(Exception):
@@ -61,17 +63,18 @@ class Result:
 
 
 class Job:
-    """weft_ncclnet, running between the two hosts."""
+    """weft_ncclnet, running between the two hosts. What it says goes to a file in memory, of which
+    nothing is left however we end."""
 
     def __init__(self, run, words, env):
-        self._json = tempfile.NamedTemporaryFile(prefix="weft-bed-", suffix=".json")
+        self._json = open(os.memfd_create("weft-bed-json"), encoding="utf-8")
         command = [run.options.tool, *words, "--ranks-in", "%s,%s" % (run.h1, run.h2),
-                   "--timeout", str(RUN_TIMEOUT_S), "--quiet", "--json", self._json.name]
+                   "--timeout", str(RUN_TIMEOUT_S), "--quiet", "--json", "/proc/self/fd/%d" % self._json.fileno()]
         if run.options.plugin:
             command += ["--plugin", run.options.plugin]
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "WEFT_IFNAME": "host0", **env})
+            pass_fds=[self._json.fileno()], env={**os.environ, "WEFT_IFNAME": "host0", **env})
 
     def result(self):
         try:
@@ -81,9 +84,14 @@ class Job:
             raise Failed("weft_ncclnet did not end") from error
         lines = output.strip().splitlines() or ["(no output)"]
         if self._process.returncode != 0:
-            raise Failed("weft_ncclnet ended with %d: %s" % (self._process.returncode, lines[-1]))
-        with open(self._json.name, encoding="utf-8") as file:
-            figures = json.load(file)
+            warned = [line for line in lines[:-1] if "plugin WARN" in line][:1]  # says why, if any does
+            raise Failed("weft_ncclnet ended with %d: %s" % (
+                self._process.returncode, "; ".join(lines[-1:] + warned)))
+        try:
+            self._json.seek(0)
+            figures = json.load(self._json)
+        except ValueError as error:
+            raise Failed("weft_ncclnet wrote no JSON: %s" % error) from error
         return Result(self._process.returncode, lines[-1], figures)
 
     def running(self):
@@ -93,6 +101,7 @@ class Job:
         if self._process.poll() is None:
             self._process.kill()
             self._process.communicate()
+        self._json.close()
 
 
 class Run:
@@ -176,23 +185,72 @@ def sleep_until(when):
     time.sleep(max(0.0, when - time.monotonic()))
 
 
+def end_on_signals():
+    """So that what is under way is taken down; kill -9 leaves that to the bed's watcher."""
+    def leave(number, _frame):
+        sys.exit(128 + number)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
+
+
+def stream_seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0.1 <= value <= MOST_SECONDS:  # nor a NaN
+        raise wrong(text, "a number from 0.1 to %d" % MOST_SECONDS)
+    return value
+
+
+def program(text):
+    if not os.path.isfile(text) or not os.access(text, os.X_OK):
+        raise wrong(text, "no such program; build it: ninja -C build tools/weft_ncclnet")
+    return text
+
+
+def plugin(text):
+    if not os.path.isfile(text) or not os.access(text, os.R_OK):
+        raise wrong(text, "no such file, or not readable")
+    return text
+
+
+def add_tool(parser):
+    """--tool and --plugin."""
+    parser.add_argument("--tool", type=program, metavar="PROGRAM",
+                        help="default: %s" % os.path.relpath(DEFAULT_TOOL))
+    parser.add_argument("--plugin", type=plugin, metavar="FILE", help="default: the tool's own")
+
+
+def find_tool(options):
+    """Whether there is one to run; says so if not."""
+    options.tool = options.tool or DEFAULT_TOOL
+    if os.access(options.tool, os.X_OK):
+        return True
+    print("no weft_ncclnet at %s: build it, or name one with --tool" % options.tool)
+    return False
+
+
 def parse(description, cases):
     parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=description, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="cases:\n" + "\n".join("  %-18s %s" % (case.name, case.what) for case in cases))
-    parser.add_argument("--only", help="cases, with commas between them")
-    parser.add_argument("--seeds", type=int, help="run hash seeds 1 to N of every case")
-    parser.add_argument("--seed", type=int, help="run this hash seed alone")
-    parser.add_argument("--seconds", type=float, default=2.5, help="of a stream (%(default)s)")
-    parser.add_argument("--tries", type=int, default=1, help="times until a case passes (%(default)s)")
-    parser.add_argument("--tool", default=DEFAULT_TOOL)
-    parser.add_argument("--plugin", help="default: the tool's own")
+    parser.add_argument("--only", metavar="CASE,...", help="cases, with commas between them")
+    seeds = parser.add_mutually_exclusive_group()
+    seeds.add_argument("--seeds", type=within(1, 10000), metavar="N",
+                       help="run hash seeds 1 to N of every case")
+    seeds.add_argument("--seed", type=within(0, 1 << 30), metavar="N", help="run this hash seed alone")
+    parser.add_argument("--seconds", type=stream_seconds, default=2.5, metavar="S",
+                        help="of a stream (%(default)s)")
+    parser.add_argument("--tries", type=within(1, 100), default=1, metavar="N",
+                        help="times until a case passes (%(default)s)")
+    add_tool(parser)
     options = parser.parse_args()
     known = {case.name for case in cases}
-    options.chosen = options.only.split(",") if options.only else None
+    options.chosen = options.only.split(",") if options.only is not None else None
     for name in options.chosen or []:
         if name not in known:
-            parser.error("--only %s: there are %s" % (name, ", ".join(sorted(known))))
+            parser.error("--only: no case %r; there are %s" % (name, ", ".join(sorted(known))))
     return options
 
 
@@ -213,9 +271,9 @@ def run_once(case, options, seed):
 def run_cases(description, cases):
     options = parse(description, cases)
     counts = {"ok": 0, "FAIL": 0, "skip": 0}
-    if not os.access(options.tool, os.X_OK):
-        print("no weft_ncclnet at %s: build it, or name one with --tool" % options.tool)
+    if not find_tool(options):
         return 77
+    end_on_signals()
     for case in cases:
         if options.chosen is not None and case.name not in options.chosen:
             continue

@@ -52,12 +52,12 @@ def killed(run, paths):
 
 def compare(options):
     run = harness.Run(options, SEED)
-    paths = int(os.environ.get("WEFT_PATHS") or 32)
+    paths = os.environ.get("WEFT_PATHS") or "32"  # the tool says what is wrong with it
     with run.bed():
         one = allreduce(run, ITERATIONS, 1).result()
         show(run, "over 1 path", one)
         many = allreduce(run, ITERATIONS, paths).result()
-        show(run, "over %d paths" % paths, many,
+        show(run, "over %s paths" % paths, many,
              ": %.1fx" % (one.figures["seconds"] / many.figures["seconds"]))
         result, when, stall = killed(run, paths)
         show(run, "twice the job, one spine dying", result)
@@ -66,12 +66,15 @@ def compare(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tool", default=harness.DEFAULT_TOOL)
-    parser.add_argument("--plugin", help="default: the tool's own")
+    harness.add_tool(parser)
+    options = parser.parse_args()
+    if not harness.find_tool(options):
+        return 77
+    harness.end_on_signals()
     try:
-        compare(parser.parse_args())
+        compare(options)
     except harness.Skipped as skipped:
         print("      %s" % skipped)
         return 77
