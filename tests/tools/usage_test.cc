@@ -2,6 +2,7 @@
 // What a user may get wrong is refused with exit code 2 and words that help; nobody is left behind
 // when the tool is killed.
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +166,17 @@ TEST(Usage, ADamagedTraceIsRefusedWithFileAndLine) {
     expect_refused({"replay", scratch.path(), "--plugin", faulty_plugin("tcp")}, kUsage,
                    ("rank1.trace line " + std::to_string(at) + ": ").c_str());
   }
+}
+
+TEST(Usage, ATraceThatIsNoFileIsRefusedAndNotWaitedFor) {
+  ScratchFolder scratch;
+  const std::string file = scratch.path() + "/rank0.trace";
+  const std::string tcp = faulty_plugin("tcp");
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  expect_refused({"replay", scratch.path(), "--plugin", tcp}, kUsage, "is no regular file");
+  std::filesystem::remove(file);
+  ASSERT_EQ(::symlink("/dev/zero", file.c_str()), 0);
+  expect_refused({"replay", scratch.path(), "--plugin", tcp}, kUsage, "is no regular file");
 }
 
 std::vector<pid_t> children_of(pid_t parent) {

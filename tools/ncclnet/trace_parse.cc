@@ -4,6 +4,8 @@
 // `<us> <thread> <call> <arguments> = <result> <outputs>`. Ids count from 0 in the order of
 // appearance, so a table by id is dense, and an id that jumps is a broken file.
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -17,6 +19,8 @@
 
 namespace weft::ncclnet {
 namespace {
+
+constexpr uintmax_t kMaxFileBytes = 256 << 20;
 
 std::optional<Call> call_named(std::string_view name) {
   for (size_t i = 1; i < kCallNames.size(); ++i) {
@@ -141,6 +145,15 @@ std::string RankParser::add(std::string_view text, uint32_t number) {
 }  // namespace
 
 std::string parse_rank(const std::string& file, RankTrace& rank) {
+  // A pipe would be waited for, a device read for ever.
+  std::error_code error;
+  const bool regular = std::filesystem::is_regular_file(file, error);
+  const uintmax_t bytes = regular ? std::filesystem::file_size(file, error) : 0;
+  if (error) return fmt::format("cannot read {}: {}", file, error.message());
+  if (!regular) return file + " is no regular file";
+  if (bytes > kMaxFileBytes) {
+    return fmt::format("{} is larger than {} MiB", file, kMaxFileBytes >> 20);
+  }
   std::ifstream in(file);
   if (!in) return fmt::format("cannot read {}", file);
   rank.file = file;
