@@ -86,6 +86,37 @@ class Ends(Owners):
         self.assertFalse(self.left_of(first.pid))
         spines("down", "--owner", second.pid)
 
+    def test_what_a_killed_up_has_left_the_next_up_replaces(self):
+        owner = self.owner()
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            up = subprocess.Popen([SPINES, "up", "--owner", str(owner.pid), "--spines", "12"],
+                                  stdout=subprocess.DEVNULL)
+            self.assertTrue(wait_until(lambda: len(owners.namespaces_of(owner.pid)) >= 3))
+            up.send_signal(number)
+            self.assertEqual(up.wait(PATIENCE_S), -number if number == signal.SIGKILL else 128 + number)
+            self.assertEqual(bool(owners.namespaces_of(owner.pid)), number == signal.SIGKILL)
+            names = words_of(spines("up", "--owner", owner.pid, "--spines", 2))
+            self.assertEqual(len(owners.namespaces_of(owner.pid)), 4)
+            self.assertIn("spine=2 alive=yes", spines("status", "--owner", names["owner"]))
+            spines("up", "--owner", owner.pid, code=1)
+            spines("down", "--owner", owner.pid)
+        self.assertTrue(wait_until(lambda: not self.left_of(owner.pid)), self.left_of(owner.pid))
+
+    def test_a_state_that_is_not_ours_is_no_bed_and_does_not_last(self):
+        first, second = self.owner(), self.owner()
+        spines("up", "--owner", first.pid)
+        watcher = owners.load(first.pid)["watcher"][0]
+        for text in ("", "[]", '{"owner": 1}'):
+            with open(owners.state_file(first.pid), "w", encoding="ascii") as file:
+                file.write(text)
+            spines("status", "--owner", first.pid, code=1)
+        first.kill()
+        first.wait()
+        self.assertTrue(wait_until(lambda: owners.start_time(watcher) is None))
+        spines("up", "--owner", second.pid)
+        self.assertFalse(self.left_of(first.pid))
+        spines("down", "--owner", second.pid)
+
     def test_two_beds_at_once_do_not_disturb_each_other(self):
         pids = [self.owner().pid for _ in range(2)]
         names = [words_of(spines("up", "--owner", pid, "--seed", 1)) for pid in pids]

@@ -111,10 +111,13 @@ def load(owner):
     """What is known of a bed; None if there is none."""
     try:
         with open(state_file(owner), encoding="utf-8") as file:
-            return json.load(file)
+            state = json.load(file)
+        if not isinstance(state, dict) or state.get("owner") != owner or not {"start", "token"} <= set(state):
+            raise ValueError("not what save() writes")
+        return state
     except FileNotFoundError:
         return None
-    except ValueError:  # its writer was killed in the middle
+    except ValueError:  # its writer was killed in the middle, or it is somebody else's
         return {"owner": owner, "start": -1, "token": "", "watcher": None}
 
 
