@@ -14,17 +14,25 @@ def wrong(text, wanted):
     return argparse.ArgumentTypeError("%r: %s" % (text, wanted))
 
 
-def amount(units, wanted):
-    """A number above 0 with a unit, as tc takes it."""
+SCALE = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
+
+
+def amount(unit, low, high, wanted):
+    """A number with a unit, as tc takes it; what tc cannot make use of is out of bounds."""
     def check(text):
-        if not re.fullmatch(r"(?=.*[1-9])\d{1,9}(\.\d{1,9})?(%s)" % units, text, re.ASCII):
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([kmg]?)" + unit, text, re.ASCII)
+        if not match or not low <= float(match.group(1)) * SCALE[match.group(2)] <= high:
             raise wrong(text, wanted)
         return text
     return check
 
 
 def rate(text):
-    return text if text == "none" else amount("[kmg]?bit", "a rate is 200mbit, 1gbit ... or none")(text)
+    within_bounds = amount("bit", 1e4, 1e12, "a rate is 200mbit, 1gbit ... (10kbit to 1000gbit) or none")
+    return text if text == "none" else within_bounds(text)
+
+
+buffer_size = amount("b", 1e4, 1e9, "a size is 2mb, 512kb ... (10kb to 1gb)")
 
 
 def percentage(text):
@@ -69,8 +77,8 @@ def add_building(sub):
                      help="1280 to 65535 (default: %(default)s)")
     sub.add_argument("--rate", type=rate, default="200mbit", metavar="RATE",
                      help="of each link, or none (default: %(default)s)")
-    sub.add_argument("--buffer", type=amount("[kmg]?b", "a size is 2mb, 512kb ..."), default=beds.BUFFER,
-                     metavar="SIZE", help="of each link's token bucket (default: %(default)s)")
+    sub.add_argument("--buffer", type=buffer_size, default=beds.BUFFER, metavar="SIZE",
+                     help="of each link's token bucket (default: %(default)s)")
     sub.add_argument("--seed", type=within(0, 1 << 30), default=1, metavar="N",
                      help="of the hash that gives each pair of ports its spine (default: %(default)s)")
 

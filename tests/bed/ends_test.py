@@ -169,10 +169,10 @@ class Ends(Owners):
     def test_wrong_words_are_usage(self):
         for words, said in (
                 (("up", "--spines", "65"), "from 0 to 64"), (("kill", "x"), "from 1 to 64"),
-                (("slow", "1", "fast"), "200mbit"), (("slow", "1", "0mbit"), "200mbit"),
+                (("slow", "1", "fast"), "200mbit"), (("slow", "1", "1bit"), "10kbit"),
                 (("loss", "101"), "from 0 to 100"), (("loss", "nan"), "from 0 to 100"),
                 ((), "what shall it do? up, down"), (("sideways",), "there are up, down"),
-                (("up", "--mtu", "100"), "from 1280"), (("up", "--buffer", "2"), "2mb"),
+                (("up", "--mtu", "100"), "from 1280"), (("up", "--buffer", "2b"), "10kb"),
                 (("up", "--owner", "me"), "a whole number"), (("kill",), "SPINE"),
                 (("run",), "needs a command"), (("run", "--"), "needs a command"),
                 (("run", "--", "/no/such"), "no such program"), (("run", "--up", "--", "true"), "--up")):
