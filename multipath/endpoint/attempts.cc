@@ -9,6 +9,8 @@ namespace {
 
 constexpr Duration kFirstBackoff = milliseconds(5);
 constexpr Duration kLongestBackoff = milliseconds(200);
+constexpr int kHelloLooks = 6;  // at a stream whose hello is not answered; doubles
+constexpr int kMostDoublings = 4;
 
 std::string describe(const char* fabric, Offloads o) {
   std::string out = std::string("\"") + fabric + "\"";
@@ -55,12 +57,13 @@ void PeerTable::try_on(Peer& peer, Time now) {
   } else if (peer.race.next() <= now) {
     dial_more(peer, now);
   } else if (peer.look_at <= now) {
-    if (peer.stream && stuck(peer, *peer.stream, now)) {
-      peer.last = {Code::kRemote, "TCP got no answer to what was said; another port may"};
+    // A hello that has arrived may still wait long for its answer, from a slow peer. But the answer
+    // may also have met a way that has died since, and to greet again does no harm.
+    const bool late = ++peer.looks > kHelloLooks << std::min(peer.greetings, kMostDoublings);
+    if (stuck(peer, *peer.stream, now) || late) {
+      peer.last = {Code::kRemote, "no answer to the hello came on a stream that was there"};
+      peer.greetings += late;
       retry_later(peer, now);
-    } else {
-      peer.look_at = Time::never();  // the hello has arrived, and its answer is the peer's to give
-      schedule(peer);
     }
   } else if (peer.retry_at <= now) {
     peer.stream ? introduce(peer, now) : dial(peer, now);
@@ -108,6 +111,7 @@ void PeerTable::introduce(Peer& peer, Time now) {
   std::vector<std::byte> frame;
   wire::append_hello(&frame, hello);
   out_of_band_.send(*peer.stream, frame);
+  peer.looks = 0;
   expect_arrival(peer, *peer.stream, now);
 }
 

@@ -157,16 +157,6 @@ void PeerTable::adopt(Peer& peer, OobStream& stream, Time now) {
   if (!peer.connectors.empty()) watch_stream(peer, now);
 }
 
-// The requests that wait for an answer, oldest first, at most so many.
-void PeerTable::ask_again(Peer& peer, size_t most) {
-  std::vector<std::byte> frames;
-  for (const Connector* connector : peer.connectors) {
-    if (connector->state != Connector::State::kOpening || most-- == 0) break;
-    wire::append_open(&frames, {connector->request, connector->cookie});
-  }
-  if (!frames.empty()) out_of_band_.send(*peer.stream, frames);
-}
-
 // A stream of a peer that is up is over.
 void PeerTable::on_break(Peer& peer, OobStream& stream, Time now) {
   if (&stream == peer.courier) {

@@ -58,7 +58,8 @@ struct Peer {
   DialRace race;
   OobStream* courier = nullptr;  // of a kUp peer: asks to take the place of the stream
   bool mending = false;          // of a kUp peer: a stream is wanted
-  int looks = 0;                 // at the courier
+  int looks = 0;                 // at a stream that said hello, or at the courier
+  int greetings = 0;             // hellos that got no answer
   int unknown = 0;               // couriers that were turned away
   bool by_hello = false;         // it came up by the peer's hello
   Time look_at = Time::never();  // whether what we said has arrived

@@ -114,7 +114,6 @@ class PeerTable final : public OutOfBand::Handler {
   void on_resume(OobStream& stream, const Frame& frame, Time now);
   void on_resumed(Peer& peer, OobStream& stream, Time now);
   void adopt(Peer& peer, OobStream& stream, Time now);
-  void ask_again(Peer& peer, size_t most);
   void on_break(Peer& peer, OobStream& stream, Time now);
   void leave_behind(Peer& peer, const Status& status, Time now);
   void greet_anew(Peer& peer, Time now);
@@ -140,20 +139,24 @@ class PeerTable final : public OutOfBand::Handler {
   void end_search(Peer& peer);
   uint32_t segment_bytes(const Peer& peer) const;
 
+  // requests.cc: a flow is asked for, and opened.
+  void send_opens(Peer& peer, Time now);
+  void ask_again(Peer& peer, size_t most);
+  void on_open(Peer& peer, const Frame& frame);
+  void answer(Peer& peer, uint32_t request, uint32_t flow);
+  void refuse(Peer& peer, uint32_t request, wire::Refusal code, const std::string& words);
+  void remember(Peer& peer, uint32_t request, uint32_t became);
+  void say(Peer& peer, std::span<const std::byte> frame);
+  void on_opened(Peer& peer, const Frame& frame);
+
   // handshake.cc: what is said.
   void on_stranger(OobStream& stream, const Frame& frame, Time now);
   void on_hello(OobStream& stream, const wire::Hello& hello, Time now);
   void on_welcome(Peer& peer, const Frame& frame, Time now);
   void on_refused(Peer& peer, const Frame& frame, Time now);
-  void on_open(Peer& peer, const Frame& frame);
-  void on_opened(Peer& peer, const Frame& frame);
   void on_last_word(Peer& peer, const Frame& frame, Time now);
   void on_goodbye(Peer& peer, Time now);
   void broke_protocol(Peer& peer, const char* what, Time now);
-  void send_opens(Peer& peer, Time now);
-  void answer(Peer& peer, uint32_t request, uint32_t flow);
-  void refuse(Peer& peer, uint32_t request, wire::Refusal code, const std::string& words);
-  void say(Peer& peer, std::span<const std::byte> frame);
   Listener* find_listener(const wire::Cookie& cookie);
 
   const EndpointOptions& options_;

@@ -155,6 +155,26 @@ TEST_P(PeerDeath, IsAnErrorOnTheSenderThatWaits) {
   a->finish_context(1);
 }
 
+TEST(TwoProcesses, AFlowToAPeerThatWasKilledIsAnErrorAtOnce) {
+  OtherProcess other(0);
+  Knobs patient;  // an error that waits for the peer time-out would come after more than a minute
+  patient.peer_timeout = seconds(90);
+  auto a = open_endpoint(patient);
+  ASSERT_TRUE(connect_to(*a, other.handle));
+  const auto waiting = a->start_connect(1, 0, other.handle);  // nobody will accept it
+  ASSERT_TRUE(waiting.ok());
+  other.signal(SIGKILL);
+  Status status;
+  SendFlow* none = nullptr;
+  EXPECT_TRUE(poll_until([&] { return !(status = a->connect(*waiting, &none)).ok(); }));
+  EXPECT_EQ(status.code(), Code::kRemote);
+  EXPECT_NE(status.words().find("127.0.0.1:"), std::string::npos) << status.words();
+  const auto next = a->start_connect(1, 0, other.handle);
+  if (!next.ok()) return;
+  EXPECT_TRUE(poll_until([&] { return !(status = a->connect(*next, &none)).ok(); }));
+  EXPECT_EQ(status.code(), Code::kRemote);
+}
+
 INSTANTIATE_TEST_SUITE_P(Signals, PeerDeath, ::testing::Values(SIGKILL, SIGSTOP),
                          [](const auto& p) { return p.param == SIGKILL ? "Killed" : "Stopped"; });
 
