@@ -166,5 +166,25 @@ TEST(Frames, RandomBytesNeverReadOutOfBounds) {
   }
 }
 
+TEST(Frames, AResumptionNamesAConnectionAndItsToken) {
+  std::vector<std::byte> frames;
+  append_resume(&frames, {77, 0x1122334455667788});
+  const size_t first = frames.size();
+  append_resumed(&frames);
+  FrameHeader header;
+  ASSERT_TRUE(decode_frame_header(frames, &header));
+  EXPECT_EQ(header.type, 8);
+  EXPECT_EQ(header.body_bytes, 16u);
+  Address named;
+  ASSERT_TRUE(decode_resume(std::span(frames).subspan(kFrameHeaderBytes, 16), &named));
+  EXPECT_EQ(named, (Address{77, 0x1122334455667788}));
+  for (size_t bytes = 0; bytes < 16; ++bytes) {
+    EXPECT_FALSE(decode_resume(std::span(frames).subspan(kFrameHeaderBytes, bytes), &named));
+  }
+  ASSERT_TRUE(decode_frame_header(std::span(frames).subspan(first), &header));
+  EXPECT_EQ(header.type, 9);
+  EXPECT_EQ(header.body_bytes, 0u);
+}
+
 }  // namespace
 }  // namespace weft::wire
