@@ -17,6 +17,7 @@ from places import Failed, Process, serve
 
 PATIENCE_S = 20  # beyond the time that a measurement should take
 SMALL = "8"
+UNDER_WAY = 8  # large messages of Weft's
 CONGESTION = "cubic"  # of iperf3's TCP
 
 
@@ -122,8 +123,12 @@ class Plain:
 class RawUdp(Plain):
     key, title = "raw_udp", "raw UDP ceiling"
 
+    def __init__(self, options):
+        super().__init__(options)
+        self.bytes = options.message_bytes
+
     def goodput(self, place, seconds):
-        extra = ["--payload", str(place.datagram)]
+        extra = ["--payload", str(place.datagram), "--source", str(UNDER_WAY * self.bytes)]
         far, near, cpu_s = self.pair(place, "udp_ceiling", "receive", "send", seconds, extra)
         return {"goodput_bps": far["goodput_bps"], "bytes": far["bytes"], "cpu_s": cpu_s,
                 "lost": 1 - far["bytes"] / max(1, near["bytes"])}

@@ -31,18 +31,22 @@ bool parse_seconds(const char* text, double& seconds) {
   return value.has_value();
 }
 
-bool parse_bytes(const char* text, size_t least, size_t& bytes) {
+bool parse_bytes(const char* text, size_t least, size_t most, size_t& bytes) {
   const auto value = tools::parse_integer<size_t>(text);
   bytes = value.value_or(0);
-  return value && *value >= least && *value <= kMaxDatagram;
+  return value && *value >= least && *value <= most;
 }
 
 // What the argument `name` must be; empty when `value` is that.
 const char* take(std::string_view name, const char* value, Arguments& a) {
   if (name == "--at")
     return parse_address(value, a.at) ? "" : "an IPv4 address and a port, IP:PORT";
-  if (name == "--payload") return parse_bytes(value, 2, a.payload) ? "" : "from 2 to 65507 bytes";
-  if (name == "--bytes") return parse_bytes(value, 1, a.bytes) ? "" : "from 1 to 65507 bytes";
+  if (name == "--payload")
+    return parse_bytes(value, 2, kMaxDatagram, a.payload) ? "" : "from 2 to 65507 bytes";
+  if (name == "--bytes")
+    return parse_bytes(value, 1, kMaxDatagram, a.bytes) ? "" : "from 1 to 65507 bytes";
+  if (name == "--source")
+    return parse_bytes(value, 1, kMaxSource, a.source) ? "" : "from 1 byte to 8 GB";
   double& seconds = name == "--seconds" ? a.seconds : a.timeout;
   return parse_seconds(value, seconds) ? "" : "from 0.001 to 86400 seconds";
 }
@@ -56,7 +60,7 @@ std::string parse(int argc, char** argv, Arguments& a) {
       continue;
     }
     bool known = false;
-    for (const char* one : {"--at", "--payload", "--bytes", "--seconds", "--timeout"}) {
+    for (const char* one : {"--at", "--payload", "--bytes", "--source", "--seconds", "--timeout"}) {
       known = known || name == one;
     }
     if (!known) return name + " is not known";

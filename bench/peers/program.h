@@ -18,11 +18,12 @@ namespace weft::peers {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxDatagram = 65507;
+constexpr size_t kMaxSource = size_t{8} << 30;
 constexpr double kMaxSeconds = 86400;
 
 struct Arguments {
   sockaddr_in at{};
-  size_t payload = 1472, bytes = 8;
+  size_t payload = 1472, bytes = 8, source = 4 << 20;
   double seconds = 1, timeout = 30;
   bool tcp = false;
 };

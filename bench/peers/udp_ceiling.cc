@@ -4,10 +4,10 @@
 // Weft's UDP fabric is measured against by bench/peers/run.
 //
 //   udp_ceiling receive --at IP:PORT --timeout S              ends with its sender
-//   udp_ceiling send --at IP:PORT --payload N --seconds S     N: bytes of a datagram
+//   udp_ceiling send --at IP:PORT --payload N --source B --seconds S     N: bytes of a datagram
 //
-// send: one connected socket, a 32 MB buffer that is read round and round (as Weft reads eight
-// messages of 4 MB), trains of as many datagrams as GSO takes in one go, 8 to a sendmmsg.
+// send: one connected socket, a buffer of B bytes that is read round and round, trains of as many
+// datagrams as GSO takes in one go, 8 to a sendmmsg.
 // receive: one socket with GRO, recvmmsg of up to 16 trains into the same buffers again and again;
 // nothing is looked at or copied further.
 // An 8-byte answer every 256 KB bounds what is under way to 4 MB, since without it most of what a
@@ -30,7 +30,6 @@
 namespace weft::peers {
 namespace {
 
-constexpr size_t kBufferBytes = 32 << 20;
 constexpr size_t kWindowBytes = 4 << 20;
 constexpr size_t kAnswerEvery = 256 << 10;
 constexpr size_t kMaxTrain = 64;  // datagrams in one GSO send
@@ -108,7 +107,7 @@ int send(const Arguments& a) {
   if (in_train > 1)
     option(fd, IPPROTO_UDP, UDP_SEGMENT, static_cast<int>(a.payload), "UDP_SEGMENT");
   const size_t train = in_train * a.payload;
-  std::vector<char> buffer(kBufferBytes, 7);
+  std::vector<char> buffer(std::max(a.source, train), 7);
   std::array<mmsghdr, kSendBatch> messages{};
   std::array<iovec, kSendBatch> pieces;
   size_t at = 0;
@@ -150,5 +149,5 @@ int main(int argc, char** argv) {
   return weft::peers::run_program(
       argc, argv, {{"receive", weft::peers::receive}, {"send", weft::peers::send}},
       "udp_ceiling receive --at IP:PORT [--timeout S]\n"
-      "       udp_ceiling send --at IP:PORT [--payload N] [--seconds S]\n");
+      "       udp_ceiling send --at IP:PORT [--payload N] [--source B] [--seconds S]\n");
 }
