@@ -4,10 +4,10 @@
 // A network of several ways chooses one by a hash of the ports, the other way back by its own, so a
 // stream needs a way that lives there and one that lives back: with three spines of four dead one
 // dial in sixteen. TCP repeats its first packet from the same port, hence on the same way. So one
-// dial is made at once, which is the rule and takes a round trip; as long as none is answered others
-// follow in waves that grow. With one dial in sixteen that can succeed, none of 60 by 170 ms has in 2
-// cases of 100, of 124 by 380 ms in 3 of 10,000, and by two seconds (more than 320) in one of a
-// thousand million.
+// dial is made at once, which is the rule and takes a round trip; as long as none is answered
+// others follow in waves that grow. With one dial in sixteen that can succeed, none of 60 by 170 ms
+// has in 2 cases of 100, of 124 by 380 ms in 3 of 10,000, and of 284 by 1.7 s in one of a hundred
+// million.
 //
 // At most kMostOpen are open at a time: in a later wave the oldest give way, but never the first,
 // which stays for a peer that is far away or whose answer was lost by chance.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer is dialed from several ports until one stream is there (dial_race.h).
 //
-// Whatever does not win is closed at once and has said nothing, so the other end sees strangers that
-// come and go. All races of an endpoint together have a bound, below which each gets a few dials.
+// Whatever does not win is closed at once and has said nothing, so the other end sees strangers
+// that come and go. All races of an endpoint together have a bound, below which each gets a few
+// dials.
 #include <algorithm>
 
 #include "multipath/endpoint/peer_table.h"

@@ -6,7 +6,7 @@
 // peers find it (out of band). Flows of a *context* (an NCCL communicator) to the same remote
 // context, with the same traffic class, share one Connection in both directions. The TCP stream
 // over which a connection was made stays open for its life: it opens further flows, ends with the
-// last word, and its breaking is a hint.
+// last word, and its breaking is a hint; it is mended when a flow is wanted.
 //
 // Nothing blocks: connect() and accept() are polled, the handshake advances in whoever polls them
 // and in the engine's thread; closing waits for nobody. isend and irecv (send(), receive()) take no

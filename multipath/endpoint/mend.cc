@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream of a connection that is up breaks, or its way dies without a word: it is mended.
 //
-//     who wants a flow                                       the other end
-//       open(cookie, request)          ---------x
-//       no byte of it is acknowledged: dial from other ports
-//       resume(connection, token)      ------------------->  that connection? this is its stream now
-//       open(cookie, request)          <-------------------  resumed
-//                                      ------------------->  served already? the same answer again
+//     who wants a flow                                 the other end
+//       open(cookie, request)        --------x
+//       not acknowledged: dial from other ports
+//       resume(connection, token)    --------------->  that connection? this is its stream now
+//                                    <---------------  resumed
+//       open(cookie, request)        --------------->  served already? the same answer again
 //
 // While anybody here waits for a flow, the oldest request is asked again every kDoubt, and what was
 // said must be acknowledged by then (by the other kernel: its process may be as slow as it likes).
-// This also finds a way that is dead only back, on which an answer got lost. The old stream is still
-// listened to until the next one comes, so two ends that mend at once may each use the stream of the
-// other: there is nothing to settle between them. A connection's token shows that the resumer is its
-// other end, the same incarnation; with the wrong one it is a stranger. A peer whose streams end
-// before they are resumed knows the connection no more, and is greeted anew.
+// This also finds a way that is dead only back, on which an answer got lost. The old stream is
+// still listened to until the next one comes, so two ends that mend at once may each use the stream
+// of the other: there is nothing to settle between them. A connection's token shows that the
+// resumer is its other end, the same incarnation; with the wrong one it is a stranger. A peer whose
+// streams end before they are resumed knows the connection no more, and is greeted anew.
 //
 // Bounded by the peer time-out, after which those who wait fail in words.
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request for each flow: asked on the stream, perhaps again on another, and answered once.
 //
-// A request has a number of its asker. Whoever is asked remembers what became of the latest ones, so
-// that asking again is harmless: what waits goes on waiting, what was served or refused gets the same
-// answer, and what is older than anything remembered is refused.
+// A request has a number of its asker. Whoever is asked remembers what became of the latest ones,
+// so that asking again is harmless: what waits goes on waiting, what was served or refused gets the
+// same answer, and what is older than anything remembered is refused.
 #include <algorithm>
 
 #include "multipath/endpoint/peer_table.h"

@@ -9,15 +9,15 @@
 // A way through the network follows from a pair of ports, and it may be dead, there or back. So a
 // way says something about a size only once it has returned anything: it is alive. The first two
 // ways are asked for all sizes; as long as none has answered, others are asked for the smallest, in
-// rounds that grow: 254 ways in all, of which with three spines of four dead one in sixteen is alive
-// (none in 14 is in 40 of 100 cases, none in 126 in 3 of 10,000). Ways that are alive are then asked
-// for all.
+// rounds that grow: 254 ways in all, of which with three spines of four dead one in sixteen is
+// alive (none of 14 is in 40 of 100 cases, none of 254, which share ports, in one of 10,000). Ways
+// that are alive are then asked for all.
 //
-// It ends at once when the largest of all comes back, which is the rule and takes a round trip. Else
-// a few rounds later: a size that is missing from living ways four times while smaller ones come is
-// too large (or very unlucky, which costs speed and nothing else). If nothing comes in about 1.3 s
-// there is no answer: the peer may be starved, or its answers filtered. Nobody ever waits for
-// longer.
+// It ends at once when the largest of all comes back, which is the rule and takes a round trip.
+// Else a few rounds later: a size that is missing from living ways four times while smaller ones
+// come is too large (or very unlucky, which costs speed and nothing else). If nothing comes in
+// about 1.3 s there is no answer: the peer may be starved, or its answers filtered. Nobody ever
+// waits for longer.
 //
 // Pure: no clock, no socket. Ownership: none. What may fail: as said, there may be no answer.
 #pragma once
@@ -42,7 +42,8 @@ class SizeSearch {
     int way = 0;  // below kMostWays
     uint32_t segment = 0;
   };
-  // Begins a round if one is due; what to send, each way's largest first. Valid until the next call.
+  // Begins a round if one is due; what to send, each way's largest first. Valid until the next
+  // call.
   std::span<const Ask> begin_round(Time now);
   // When begin_round() or decided() has something new to say.
   Time next() const { return next_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the way to a peer carries: searched for once the stream is there, which shows that there is a
-// way, and before the hello, which tells it.
+// What the way to a peer carries: searched for once the stream is there, which shows that there is
+// a way, and before the hello, which tells it.
 #include <algorithm>
 
 #include "multipath/endpoint/peer_table.h"

@@ -13,8 +13,9 @@
 //   transfer  a megabyte over the first flow, every byte compared
 //   facts     connections of each end, intruders at the second, bytes in a packet of the first
 //
-// A thread lives in one namespace, and what it opens stays there: a thread that drives the second end
-// enters its namespace first. Every wait is bounded. Exit code 0: its input ended; else it says why.
+// A thread lives in one namespace, and what it opens stays there: a thread that drives the second
+// end enters its namespace first. Every wait is bounded. Exit code 0: its input ended; else it says
+// why.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
