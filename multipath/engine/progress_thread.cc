@@ -27,7 +27,7 @@ constexpr Duration kCallerFresh = milliseconds(1);  // a younger stamp: callers 
 constexpr Duration kSpin = microseconds(200);
 // thread mode: how often a busy thread looks at them
 constexpr Duration kChoresPeriod = milliseconds(1);
-constexpr Duration kBusyElsewhere = microseconds(50);
+constexpr Duration kBusyElsewhere = microseconds(50);  // thread mode: a set-up call has the engine
 constexpr Duration kLongestSleep = seconds(60);  // keeps every wait bounded; costs nothing
 // of a driver that finds new work after its unlock; then it is the next one's
 constexpr int kTries = 4;
@@ -105,7 +105,8 @@ bool Progress::try_drive(Time now, bool stamp, bool* worked) {
   if (!lock.owns_lock()) return false;
   *worked = engine_.progress(now);
   publish_deadline();
-  if (stamp) stamp_ns_.store(now.ns, std::memory_order_relaxed);
+  // Of its end, since what there was to do may have taken longer than a stamp is good for.
+  if (stamp) stamp_ns_.store((*worked ? monotonic_now() : now).ns, std::memory_order_relaxed);
   lock.unlock();
   after_unlock();
   return true;
@@ -170,7 +171,7 @@ void Progress::round(Rounds& rounds) {
   bool worked = false;
   if (!try_drive(now, false, &worked)) {
     // Somebody is at it. Sleeping on descriptors that are readable would be spinning.
-    if (wait(now + kBusyElsewhere, false)) rounds.next_chores = now;
+    if (wait(now + (eager_ ? kBusyElsewhere : kCallerFresh), false)) rounds.next_chores = now;
     return;
   }
   if (worked) rounds.last_work = now;
