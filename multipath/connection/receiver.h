@@ -170,6 +170,7 @@ class Receiver {
   static constexpr Duration kShortHold = microseconds(50);
   // The ack of an arrival: no later than `hold` from now.
   void owe_ack(Time now, Duration hold);
+  void adapt_acks(Time now);
   void fail(ReceiveFlowState& flow, Failure failure);
   void drop_receives(ReceiveFlowState& flow);
   void release(Receive& receive);
@@ -194,7 +195,11 @@ class Receiver {
   IntrusiveList<Receive, FinishHook> finishing_;  // complete, ack not yet out
   IntrusiveList<Receive, FinishHook> done_;       // to be reported
   uint64_t stamp_ = 1;
+  // An ack is due at so many arrivals, or when its time is up.
+  static constexpr uint32_t kAckEveryLeast = 32, kAckEveryMost = 128;
+  uint32_t ack_every_ = kAckEveryLeast;
   uint32_t owed_ = 0;
+  Time acked_at_{INT64_MIN / 2};
   bool ack_now_ = false;
   Time ack_deadline_ = Time::never();
   bool grants_now_ = false;

@@ -8,9 +8,7 @@
 namespace weft {
 namespace {
 
-// An ack waits for so many arrivals, or for max_hold: with bulk that is a train or two, and an ack
-// costs as much as a train. A small message counts for several: somebody may wait for its end.
-constexpr uint32_t kAckEvery = 32;
+// A small message counts for several arrivals: somebody may wait for its end.
 constexpr uint32_t kShortWeight = 4;
 constexpr int kMostPathWords = 4;  // 256 packets: as many as the sender's ring holds
 
@@ -23,8 +21,22 @@ uint32_t hold_of(Time now, Time since) {
 
 void Receiver::owe_ack(Time now, Duration hold) {
   owed_ += hold == kShortHold ? kShortWeight : 1;
-  if (owed_ >= kAckEvery || hold <= Duration{0}) ack_now_ = true;
+  if (owed_ >= ack_every_ || hold <= Duration{0}) ack_now_ = true;
   ack_deadline_ = earlier(ack_deadline_, now + hold);
+}
+
+// An ack costs both ends as much as a train of segments: while so many arrivals come well within the
+// time for which one may be held, it waits for more. When time is up long before, as with a sender
+// whose window is smaller, for fewer.
+void Receiver::adapt_acks(Time now) {
+  const Duration since = now - acked_at_;
+  acked_at_ = now;
+  if (owed_ >= ack_every_) {
+    if (since > Duration{0} && since < config_.max_hold * 3 / 4)
+      ack_every_ = std::min(ack_every_ * 2, kAckEveryMost);
+  } else if (!ack_now_ && owed_ < ack_every_ * 3 / 4) {
+    ack_every_ = std::max(ack_every_ / 2, kAckEveryLeast);
+  }
 }
 
 void Receiver::acknowledge_again(Time now, ReceiveFlowState& f, uint32_t number, uint32_t part) {
@@ -210,6 +222,7 @@ bool Receiver::compose(Time now, wire::ControlWriter& out) {
     if (!tell_grants(*f, out)) return false;
     static_cast<GrantDueHook*>(f)->unlink();
   }
+  if (owed_ > 0) adapt_acks(now);
   owed_ = 0;
   ack_now_ = grants_now_ = false;
   ack_deadline_ = grants_deadline_ = Time::never();

@@ -254,6 +254,45 @@ TEST(Datagrams, ADuplicateIsWrittenNowhere) {
   }
 }
 
+// How many segments arrive for each ack when one comes every so often.
+double arrivals_for_an_ack(Duration apart) {
+  Pair pair({}, [](ConnectionConfig& c) { c.law = "fixed"; });
+  const FlowId flow = pair.open_flow(0);
+  constexpr size_t kSegments = 4000;
+  EXPECT_TRUE(pair.receive(1, flow, pair.buffer(1, kSegments * 1024)));
+  pair.settle();
+  EXPECT_TRUE(pair.send(0, flow, pair.buffer(0, kSegments * 1024), kSegments * 1024));
+  std::deque<Parcel> coming;
+  size_t arrived = 0, acks = 0;
+  for (size_t i = 0; i < kSegments; ++i) {
+    pair.turn(0);
+    while (!pair.wire.empty()) {
+      coming.push_back(pair.wire.front());
+      pair.wire.pop_front();
+    }
+    if (coming.empty()) break;
+    pair.wire.push_back(coming.front());
+    coming.pop_front();
+    pair.deliver();
+    pair.now = pair.now + apart;
+    pair.turn(1);
+    if (i < kSegments / 2) {
+      pair.deliver();
+      continue;
+    }
+    ++arrived;
+    acks += pair.wire.size();
+    pair.deliver();
+  }
+  return static_cast<double>(arrived) / static_cast<double>(std::max<size_t>(acks, 1));
+}
+
+TEST(Datagrams, AcksAreRareWhereArrivalsAreFastAndTimelyWhereTheyAreSlow) {
+  EXPECT_GT(arrivals_for_an_ack(nanoseconds(700)), 100);
+  EXPECT_LT(arrivals_for_an_ack(nanoseconds(700)), 150);
+  EXPECT_LE(arrivals_for_an_ack(microseconds(10)), 11) << "an ack is held for 100 us at most";
+}
+
 TEST(Datagrams, LostSegmentsAreSentAgainOnAnyPath) {
   Pair pair;
   const FlowId flow = pair.open_flow(0);
