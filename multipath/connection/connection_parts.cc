@@ -56,6 +56,7 @@ bool Connection::Parts::transmit_control(Time now, Outbox& out) {
   while (control_due(now)) {
     if (out.controls == Outbox::kControls) return false;
     ControlPost& post = out.control[out.controls];
+    const bool prove = receiver.has_news();
     wire::ControlWriter writer(post.data);
     compose(now, writer);
     if (writer.empty()) break;
@@ -64,7 +65,7 @@ bool Connection::Parts::transmit_control(Time now, Outbox& out) {
     header.poll_gap_ns = static_cast<uint32_t>(std::min<int64_t>(poll_gap.ns, UINT32_MAX));
     header.rail = config.rail;
     post.bytes = static_cast<uint16_t>(writer.finish(config.peer, header));
-    post.path = sender.ledger().control_path();
+    post.path = sender.ledger().control_path(now, prove);
     ++out.controls;
   }
   if (out.controls > 0) poll_gap = {};

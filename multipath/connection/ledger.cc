@@ -20,6 +20,10 @@ constexpr Duration kBurstTime = microseconds(50);
 
 constexpr int kFreezeFloors = 5;
 
+// An arrival shows that a path works, and is sought anew while control takes it.
+constexpr Duration kProofEvery = milliseconds(100);
+constexpr Duration kProofLasts = seconds(1);
+
 // The floor of time-outs is some noises long: so much of a deviation may be noise, at most.
 constexpr int kFloorNoises = 8;
 // And some base RTTs: a fabric with timers this coarse is taken to cross a data centre.
@@ -182,6 +186,7 @@ void Ledger::witness(Path& path, uint64_t number, const Report& report) {
   if (copy.epoch != path.epoch) return;  // says nothing about the queue pair of today
   path.timeouts = 0;
   path.revivals_tried = 0;
+  path.arrived_at = report.now;
   if (path.dead) selector_->on_alive(path.index, true);
   path.dead = false;
 }
@@ -303,14 +308,30 @@ void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t la
   }
 }
 
-PathIndex Ledger::control_path() {
+// Where control goes other ways than data (placing fabrics) arrivals prove nothing for it.
+bool Ledger::carries_control(const Path& path, Time now) const {
+  if (path.dead || path.killing) return false;
+  return config_.offloads.places || (path.timeouts == 0 && now - path.arrived_at < kProofLasts);
+}
+
+void Ledger::ask_for_proof(Path& path, Time now) {
+  if (config_.offloads.places || path.killing || !path.copies.empty()) return;
+  if (now - std::max(path.arrived_at, path.asked_at) < kProofEvery) return;
+  path.asked_at = now;
+  path.probe_wanted = true;
+}
+
+PathIndex Ledger::control_path(Time now, bool prove) {
   const auto count = static_cast<PathIndex>(paths_.size());
-  for (PathIndex tries = 0; tries < count; ++tries) {
-    control_turn_ = static_cast<PathIndex>((control_turn_ + 1) % count);
-    if (!paths_[control_turn_].dead && !paths_[control_turn_].killing) return control_turn_;
+  PathIndex second_best = static_cast<PathIndex>((control_turn_ + 1) % count);
+  for (PathIndex tries = 1; tries <= count; ++tries) {
+    const auto index = static_cast<PathIndex>((control_turn_ + tries) % count);
+    Path& path = paths_[index];
+    if (prove) ask_for_proof(path, now);
+    if (carries_control(path, now)) return control_turn_ = index;
+    if (paths_[second_best].dead && !path.dead && !path.killing) second_best = index;
   }
-  control_turn_ = static_cast<PathIndex>((control_turn_ + 1) % count);
-  return control_turn_;
+  return control_turn_ = second_best;
 }
 
 Duration Ledger::smoothed_rtt() const {

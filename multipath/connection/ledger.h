@@ -85,8 +85,10 @@ class Ledger {
 
   std::vector<Path>& paths() { return paths_; }
   const std::vector<Path>& paths() const { return paths_; }
-  // A path for control: each in turn, dead ones left out while others live.
-  PathIndex control_path();
+  // A path for control: each in turn of those that have shown that they work, while there are any.
+  // `prove`: of the others, those that are passed over are probed. Who only receives has nothing
+  // else to learn from that its acks go nowhere.
+  PathIndex control_path(Time now, bool prove);
 
   IntrusiveList<SendMessage, TouchedHook>& touched() { return touched_; }
   IntrusiveList<SendMessage, QueryHook>& queries() { return queries_; }
@@ -125,9 +127,11 @@ class Ledger {
   void ask(SendMessage& message, Time now);
   void bury(Path& path, Copy& copy, Time now);
   void refresh(Path& path);
+  bool carries_control(const Path& path, Time now) const;
+  void ask_for_proof(Path& path, Time now);
   void set_deadline(Path& path, Time at);
   Duration timeout(const Path& path) const;
-  void ask_elsewhere(const Copy& oldest);
+  void ask_elsewhere(const Copy& oldest, Time now);
   void time_out(Path& path, Time now, Time last_heard);
   void revive(Path& path, Time now, bool holds_copies);
 

@@ -35,7 +35,9 @@ bool Ledger::overdue(const Path& path, uint64_t number, const Copy& copy, Time n
   Time due;
   if (number + kReorderPackets <= path.largest_arrived || number < path.probe_arrived) {
     // A path that jitters is not one that loses, and an ack may have been held.
-    due = copy.sent + rtt.likely() + config_.max_hold;
+    due = copy.sent + rtt.likely() * 9 / 8 + config_.max_hold;  // RFC 9002, kTimeThreshold
+  } else if (copy.probe && !path.dead) {
+    return false;  // whether it arrives is what the path's time-out counts
   } else if (copy.sent < newest_arrived_sent_) {
     // RFC 8985 starts at a quarter of an RTT and widens when it was wrong; so do we, from what
     // arrives late but in time to tell. Twice that, or it could never grow past itself.
@@ -147,11 +149,11 @@ void Ledger::on_deadline(Time now, Time last_heard) {
 
 // Asks after a copy whose fate is open: the receiver for the state of its message, and on a datagram
 // fabric another path for a later arrival, by which RACK can judge the copy.
-void Ledger::ask_elsewhere(const Copy& oldest) {
+void Ledger::ask_elsewhere(const Copy& oldest, Time now) {
   SendMessage* message = oldest.probe ? nullptr : find(oldest);
   if (message && !message->finished) queries_.push_back(*message);
   if (config_.offloads.places) return;
-  Path& other = paths_[control_path()];
+  Path& other = paths_[control_path(now, false)];
   other.probe_wanted = other.probe_wanted || other.usable();
 }
 
@@ -161,8 +163,13 @@ void Ledger::time_out(Path& path, Time now, Time last_heard) {
   for (uint64_t n = path.copies.oldest(); n < path.copies.next() && !oldest; ++n) {
     if (!path.copies.at(n).settled) oldest = &path.copies.at(n);
   }
-  if (!oldest && !(path.dead && wanted_)) return;
-  if (oldest) ask_elsewhere(*oldest);
+  if (!oldest && !path.dead) {
+    // All was judged by arrivals on other paths. If the youngest was lost the path may lead nowhere.
+    path.probe_wanted = wanted_ && path.lost_below > path.largest_arrived + 1;
+    return;
+  }
+  if (!oldest && !wanted_) return;
+  if (oldest) ask_elsewhere(*oldest, now);
   path.probe_wanted = !path.copies.full() && !path.killing;
   if (path.dead) {
     revive(path, now, oldest != nullptr);

@@ -126,6 +126,10 @@ class Receiver {
 
   uint64_t stamp() const { return stamp_; }
   bool statements_due(Time now) const;
+  // What will be said is more than that probes arrived.
+  bool has_news() const {
+    return !parts_due_.empty() || !flows_due_.empty() || !grants_due_.empty();
+  }
   // When the next of them is due.
   Time deadline() const {
     return ack_now_ || grants_now_ ? Time{INT64_MIN} : earlier(ack_deadline_, grants_deadline_);

@@ -36,6 +36,8 @@ struct Path {
   uint64_t arrival_stamp = 0;
   // The largest probe that arrived: what was sent before it had a time-out's start.
   uint64_t probe_arrived = 0;
+  Time arrived_at{INT64_MIN / 2};  // when an arrival was last reported
+  Time asked_at{INT64_MIN / 2};    // when a probe was last wanted for the sake of control
   uint64_t lost_below = 0;  // no copy from this number on was taken for lost
   uint32_t marks = 0;       // congestion marks, as the receiver counts them
 

@@ -336,6 +336,31 @@ TEST(Datagrams, APathThatSwallowsEverythingIsDeclaredDeadAndComesBack) {
   EXPECT_FALSE(pair.end[0]->paths()[2].dead);
 }
 
+// Who only receives has no data from whose acks it could learn which of its ways lead into holes.
+TEST(Datagrams, AReceiverFindsTheWaysThatItsAcksCanTake) {
+  Pair pair({}, [](ConnectionConfig& c) { c.paths = 8; });
+  const FlowId flow = pair.open_flow(0);
+  pair.lose = [](const Parcel& p) {
+    const PathIndex path = p.control ? p.packet.path : p.segment.path;
+    return p.from == 1 && path % 4 != 3;
+  };
+  size_t acks = 0, lost = 0;
+  for (size_t i = 0; i < 20; ++i) {
+    if (i == 10) pair.history.clear();
+    ASSERT_TRUE(pair.receive(1, flow, pair.buffer(1, 100000)));
+    auto* from = pair.buffer(0, 100000);
+    ASSERT_TRUE(pair.run([&] { return pair.send(0, flow, from, 100000); }));
+    ASSERT_TRUE(pair.run([&] { return pair.count(0, Kind::kSent) == i + 1; }));
+  }
+  for (const Parcel& p : pair.history) {
+    if (p.from != 1 || !p.control) continue;
+    ++acks;
+    lost += pair.lose(p);
+  }
+  EXPECT_GT(acks, 10u);
+  EXPECT_LE(lost, acks / 10);
+}
+
 TEST(Datagrams, WhatTheFabricRefusesGoesAgainAndIsNoRetransmission) {
   Pair pair;
   const FlowId flow = pair.open_flow(0);

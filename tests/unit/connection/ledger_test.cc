@@ -109,6 +109,40 @@ TEST_F(LedgerTest, APathWhoseQueueOutgrowsItsRttIsBelievedOnceItsCopiesArrive) {
   EXPECT_LT(ledger_->lost() - before, posted / 100);
 }
 
+// All that goes into the hole is judged by what arrives elsewhere before the path's own time-out:
+// then nothing is left that could time out, and it would be used for ever.
+TEST_F(LedgerTest, APathIntoAHoleDiesThoughItsCopiesAreJudgedElsewhere) {
+  SendMessage& m = message();
+  ledger_->set_wanted(true, now_);
+  std::multimap<Time, std::pair<size_t, uint64_t>> under_way;
+  const auto pass = [&](Duration length) {
+    for (const Time end = now_ + length; now_ < end; now_ = now_ + microseconds(100)) {
+      while (!under_way.empty() && under_way.begin()->first <= now_) {
+        const auto [on, number] = under_way.begin()->second;
+        under_way.erase(under_way.begin());
+        report(on, number);
+      }
+      ledger_->on_deadline(now_, now_);
+      for (Path& p : ledger_->paths()) {
+        if (!p.probe_wanted || p.copies.full()) continue;
+        p.probe_wanted = false;
+        const uint64_t number = ledger_->post_probe(p, now_);
+        if (p.index == 1) under_way.emplace(now_ + microseconds(300), std::pair(1, number));
+      }
+      if (m.sendable() && path(1).usable())
+        under_way.emplace(now_ + microseconds(300), std::pair(1, post(1, m)));
+      settle();
+    }
+  };
+  pass(milliseconds(20));
+  for (int i = 0; i < 30 && !path(0).dead; ++i) {
+    if (path(0).usable()) post(0, m);
+    pass(milliseconds(10));
+  }
+  EXPECT_TRUE(path(0).dead);
+  EXPECT_FALSE(path(1).dead);
+}
+
 TEST_F(LedgerTest, WhatArrivesLateIsNotSentAgain) {
   SendMessage& m = message();
   const uint64_t first = lose_one(m);
