@@ -26,6 +26,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -87,7 +88,8 @@ class PeerTable final : public OutOfBand::Handler {
   void leave_table(Peer& peer);
   void end_peer(Peer& peer);
   void fail_connectors(Peer& peer, const Status& status);
-  void close_flows(std::span<Peer* const> peers);
+  // Of one context, or of all.
+  void close_flows(std::optional<uint64_t> context);
   void finish_peer(Peer& peer);
   void destroy(Peer& peer);
   void reap(Peer& peer);

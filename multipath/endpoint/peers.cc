@@ -83,43 +83,47 @@ void PeerTable::finish_context(uint64_t context) {
     }
     return true;
   });
+  close_flows(context);
   std::vector<Peer*> ours;
   for (const auto& peer : peers_) {
     if (peer->key.context == context) ours.push_back(peer.get());
   }
-  close_flows(ours);
   for (Peer* peer : ours) finish_peer(*peer);
   std::erase_if(connectors_, [&](const auto& c) { return c.first->context == context; });
 }
 
 void PeerTable::finish_all() {
   listeners_.clear();
-  std::vector<Peer*> all;
-  for (const auto& peer : peers_) all.push_back(peer.get());
-  close_flows(all);
+  close_flows(std::nullopt);
   while (!peers_.empty()) finish_peer(*peers_.front());
   connectors_.clear();
 }
 
 // A stream may lie on a way that has died since, and its last word with it; datagrams take all
-// ways. So peers are told by these first, until they confirm, for no longer than a few time-outs.
-void PeerTable::close_flows(std::span<Peer* const> peers) {
+// ways. So peers are told by these first, until they confirm or say goodbye themselves, for no longer
+// than a few time-outs. Who says goodbye may be forgotten in here.
+void PeerTable::close_flows(std::optional<uint64_t> context) {
+  const auto concerned = [&](const Peer& p) { return !context || p.key.context == *context; };
   const auto all_know = [&] {
     Progress::Exclusive engine(progress_);
-    return std::none_of(peers.begin(), peers.end(), [](const Peer* p) {
-      return p->state == Peer::State::kUp && p->stream && !p->said_goodbye &&
+    return std::none_of(peers_.begin(), peers_.end(), [&](const auto& p) {
+      return concerned(*p) && p->state == Peer::State::kUp && p->stream && !p->said_goodbye &&
              p->member->connection->ends_unconfirmed();
     });
   };
-  {
-    Progress::Exclusive engine(progress_);
-    for (const Peer* peer : peers) {
+  for (const auto& peer : peers_) {
+    if (!concerned(*peer)) continue;
+    {
+      Progress::Exclusive engine(progress_);
       for (const auto& flow : peer->flows) engine->close_flow(*flow);
     }
+    peer->flows.clear();
   }
-  for (Peer* peer : peers) peer->flows.clear();
   const Time until = monotonic_now() + kFarewell;
-  while (!all_know() && monotonic_now() < until) std::this_thread::sleep_for(kFarewellPause);
+  for (Time now = monotonic_now(); !all_know() && now < until; now = monotonic_now()) {
+    out_of_band_.serve(now);  // nobody else can while this call has the endpoint
+    if (!all_know()) std::this_thread::sleep_for(kFarewellPause);
+  }
 }
 
 // Says what must be known of each flow even if nobody ever answers again, then goodbye.

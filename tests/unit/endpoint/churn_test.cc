@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tests/unit/endpoint/support.h"
+#include "transport/system/clock.h"
 
 namespace weft::test {
 namespace {
@@ -45,6 +46,24 @@ TEST(Churn, AThousandConnectionsLeaveNoDescriptor) {
   EXPECT_TRUE(poll_until([&] { return open_descriptors() <= before; }));
   EXPECT_EQ(a->statistics().connections, 0u);
   EXPECT_EQ(b->statistics().connections, 0u);
+}
+
+// Its goodbye lies in the stream, which nobody else reads while this end finishes: the wait for its
+// confirmation took its whole 200 ms.
+TEST(Churn, AnEndThatHasLeftIsNotWaitedFor) {
+  auto a = open_endpoint();
+  auto b = open_endpoint();
+  int slow = 0;
+  for (uint64_t i = 0; i < 30; ++i) {
+    const Pair flow = connect(*a, *b, i, i);
+    ASSERT_TRUE(flow.send && flow.receive) << "cycle " << i;
+    a->close(flow.send);
+    a->finish_context(i);
+    const Time before = monotonic_now();
+    b->finish_context(i);
+    slow += monotonic_now() - before > milliseconds(150);
+  }
+  EXPECT_LE(slow, 3);
 }
 
 TEST(Churn, HalfOpenAttemptsEndWithTheirContext) {
