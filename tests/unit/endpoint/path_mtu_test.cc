@@ -131,12 +131,13 @@ TEST_P(PathMtu, IsFoundBeforeTheFirstByte) {
 }
 
 TEST_P(PathMtu, UnknownMeansThatNothingLongArrives) {
+  // Sent from until the endpoint ends.
+  std::vector<std::byte> source = pattern(1 << 20, 1), sink(1 << 20);
   auto a = open(0, address(0, 1), false);
   auto b = open(3, address(2, 2), false);
   ASSERT_TRUE(a && b);
   const Pair flow = connect(*a, *b);
   ASSERT_TRUE(flow.send && flow.receive) << "small packets and TCP must get through";
-  std::vector<std::byte> source = pattern(1 << 20, 1), sink(1 << 20);
   auto from = a->register_memory(flow.send, {source.data(), source.size()});
   auto to = b->register_memory(flow.receive, {sink.data(), sink.size()});
   ASSERT_TRUE(from.ok() && to.ok());
