@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin itself, in its one current version: what NCCL may ask, in terms that belong to no version
-// of NCCL's interface. plugin/vN.cc turn a version's tables and structs into these calls and back.
+// of NCCL's interface. plugin/tables turns a version's tables and structs into these calls and back.
 //
 // Contracts, whatever the version (shared by all who call): nothing here blocks on a peer or throws; a
 // pointer that must not be null and is answers kInvalidArgument. "Not yet" is kSuccess with a null
@@ -73,7 +73,9 @@ nccl::Result get_properties(int device, Properties* properties) noexcept;
 
 // `handle` is kHandleBytes that may travel. connect keeps its state in the handle's unused end.
 nccl::Result listen(void* context, int device, void* handle, void** listen_comm) noexcept;
-nccl::Result connect(void* context, int device, void* handle, void** send_comm) noexcept;
+// `traffic_class`: of this connection, where a version says it here; undefined: the context's.
+nccl::Result connect(void* context, int device, void* handle, void** send_comm,
+                     int traffic_class = nccl::kTrafficClassUndefined) noexcept;
 nccl::Result accept(void* listen_comm, void** receive_comm) noexcept;
 nccl::Result close_send(void* send_comm) noexcept;
 nccl::Result close_receive(void* receive_comm) noexcept;

@@ -39,7 +39,7 @@ std::unique_ptr<Comm> make_comm(Comm::Kind kind, Context* context, Endpoint* end
 }
 
 // Under the context's mutex: the attempt that this handle stands for, begun now if there is none.
-Result<uint64_t> attempt_for(Context& context, int device, void* handle) {
+Result<uint64_t> attempt_for(Context& context, int device, void* handle, int traffic_class) {
   const uint64_t ticket = ticket_in(handle);
   Handle plain;
   std::memcpy(plain.data(), handle, plain.size());
@@ -54,7 +54,7 @@ Result<uint64_t> attempt_for(Context& context, int device, void* handle) {
   pending.endpoint = *endpoint;
   pending.handle = plain;
   const Result<Connector*> connector =
-      pending.endpoint->start_connect(context.id(), context.traffic_class(), plain);
+      pending.endpoint->start_connect(context.id(), traffic_class, plain);
   if (!connector.ok()) {
     context.connecting.erase(fresh);
     return connector.status();
@@ -137,17 +137,19 @@ nccl::Result listen(void* context, int device, void* handle, void** listen_comm)
   });
 }
 
-nccl::Result connect(void* context, int device, void* handle, void** send_comm) noexcept {
+nccl::Result connect(void* context, int device, void* handle, void** send_comm,
+                     int traffic_class) noexcept {
   return guarded("connect", [&]() -> nccl::Result {
     if (send_comm != nullptr) *send_comm = nullptr;
     if (context == nullptr || handle == nullptr || send_comm == nullptr) {
       return refuse("connect", "a null pointer");
     }
     Context& ours = *static_cast<Context*>(context);
+    if (traffic_class == nccl::kTrafficClassUndefined) traffic_class = ours.traffic_class();
     std::unique_ptr<Comm> comm;
     {
       const std::lock_guard lock(ours.mutex());
-      const Result<uint64_t> ticket = attempt_for(ours, device, handle);
+      const Result<uint64_t> ticket = attempt_for(ours, device, handle, traffic_class);
       if (!ticket.ok()) return report("connect", ticket.status());
       const PendingConnect& pending = ours.connecting[*ticket];
       SendFlow* flow = nullptr;

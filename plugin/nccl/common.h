@@ -70,6 +70,16 @@ enum {
   kTrafficClassUndefined = -1
 };
 
+/// ncclNetDeviceHandle_vN_t, the same from v7 to v12: for devices that the GPU drives; those that the
+/// CPU drives leave it null.
+typedef struct DeviceHandle {
+  int device_type;
+  int device_version;
+  void* handle;
+  size_t size;
+  int needs_proxy_progress;
+} DeviceHandle;
+
 /// The largest value that Properties::max_p2p_bytes and max_coll_bytes may have.
 #define WEFT_NCCL_MAX_NET_BYTES ((size_t)1 << 40)
 
@@ -79,6 +89,21 @@ enum {
 #ifdef __cplusplus
 }  // extern "C"
 }  // namespace weft::nccl
+#define WEFT_NCCL_NAME(name) ::weft::nccl::name
+#else
+#define WEFT_NCCL_NAME(name) name
 #endif
+
+/// Pins of the layout, for x86-64 and aarch64 Linux.
+#define WEFT_NCCL_AT(type, member, offset) \
+  static_assert(offsetof(WEFT_NCCL_NAME(type), member) == offset, #type "." #member " has moved")
+#define WEFT_NCCL_SIZE(type, size) \
+  static_assert(sizeof(WEFT_NCCL_NAME(type)) == size, #type " has changed its size")
+
+WEFT_NCCL_SIZE(Result, 4);
+WEFT_NCCL_SIZE(DeviceHandle, 32);
+WEFT_NCCL_AT(DeviceHandle, handle, 8);
+WEFT_NCCL_AT(DeviceHandle, size, 16);
+WEFT_NCCL_AT(DeviceHandle, needs_proxy_progress, 24);
 
 static_assert(sizeof(void*) == 8, "NCCL runs on 64-bit machines only");

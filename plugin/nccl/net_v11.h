@@ -68,15 +68,6 @@ typedef struct NetAttrV11 {
   uint32_t proto;
 } NetAttrV11;
 
-/// ncclNetDeviceHandle_v11_t: for devices that the GPU drives; the host-driven leave it null.
-typedef struct DeviceHandleV11 {
-  int device_type;
-  int device_version;
-  void* handle;
-  size_t size;
-  int needs_proxy_progress;
-} DeviceHandleV11;
-
 /// ncclNet_v11_t, members in NCCL's order.
 typedef struct NetV11 {
   const char* name;
@@ -87,8 +78,8 @@ typedef struct NetV11 {
   Result (*listen)(void* context, int device, void* handle, void** listen_comm);
   // Success with *send_comm = null: not yet, call again with the same (writable) handle.
   Result (*connect)(void* context, int device, void* handle, void** send_comm,
-                    DeviceHandleV11** device_handle);
-  Result (*accept)(void* listen_comm, void** recv_comm, DeviceHandleV11** device_handle);
+                    DeviceHandle** device_handle);
+  Result (*accept)(void* listen_comm, void** recv_comm, DeviceHandle** device_handle);
   Result (*reg_mr)(void* comm, void* data, size_t size, int type, void** mhandle);
   Result (*reg_mr_dma_buf)(void* comm, void* data, size_t size, int type, uint64_t offset, int fd,
                            void** mhandle);  // may be null
@@ -116,22 +107,12 @@ typedef struct NetV11 {
 #ifdef __cplusplus
 }  // extern "C"
 }  // namespace weft::nccl
-#define WEFT_NCCL_NAME(name) ::weft::nccl::name
-#else
-#define WEFT_NCCL_NAME(name) name
 #endif
 
-#define WEFT_NCCL_AT(type, member, offset) \
-  static_assert(offsetof(WEFT_NCCL_NAME(type), member) == offset, #type "." #member " has moved")
-#define WEFT_NCCL_SIZE(type, size) \
-  static_assert(sizeof(WEFT_NCCL_NAME(type)) == size, #type " has changed its size")
-
-WEFT_NCCL_SIZE(Result, 4);
 WEFT_NCCL_SIZE(VDeviceV11, 20);
 WEFT_NCCL_SIZE(CommConfigV11, 4);
 WEFT_NCCL_SIZE(PropertiesV11, 112);
 WEFT_NCCL_SIZE(NetAttrV11, 44);
-WEFT_NCCL_SIZE(DeviceHandleV11, 32);
 WEFT_NCCL_SIZE(NetV11, 176);
 
 WEFT_NCCL_AT(PropertiesV11, name, 0);
@@ -155,10 +136,6 @@ WEFT_NCCL_AT(PropertiesV11, max_multi_request_size, 104);
 WEFT_NCCL_AT(NetAttrV11, recv, 16);
 WEFT_NCCL_AT(NetAttrV11, op, 32);
 WEFT_NCCL_AT(NetAttrV11, proto, 40);
-
-WEFT_NCCL_AT(DeviceHandleV11, handle, 8);
-WEFT_NCCL_AT(DeviceHandleV11, size, 16);
-WEFT_NCCL_AT(DeviceHandleV11, needs_proxy_progress, 24);
 
 WEFT_NCCL_AT(NetV11, name, 0);
 WEFT_NCCL_AT(NetV11, init, 8);

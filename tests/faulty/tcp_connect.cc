@@ -121,7 +121,7 @@ Result listen(void*, int, void* handle, void** listen_comm) {
   return nccl::kSuccess;
 }
 
-Result connect(void* context, int, void* handle, void** send_comm, nccl::DeviceHandleV11**) {
+Result connect(void* context, int, void* handle, void** send_comm, nccl::DeviceHandle**) {
   *send_comm = nullptr;
   if (has(Fault::kNoConnect)) return nccl::kSuccess;
   auto& owner = *static_cast<Context*>(context);
@@ -166,7 +166,7 @@ Result connect(void* context, int, void* handle, void** send_comm, nccl::DeviceH
   return nccl::kSuccess;
 }
 
-Result accept(void* listen_comm, void** recv_comm, nccl::DeviceHandleV11**) {
+Result accept(void* listen_comm, void** recv_comm, nccl::DeviceHandle**) {
   auto& comm = *static_cast<ListenComm*>(listen_comm);
   *recv_comm = nullptr;
   if (comm.guest < 0) {

@@ -98,8 +98,8 @@ void set_logger(nccl::Logger logger);
 // tcp_connect.cc
 Result listen(void* context, int device, void* handle, void** listen_comm);
 Result connect(void* context, int device, void* handle, void** send_comm,
-               nccl::DeviceHandleV11** device_handle);
-Result accept(void* listen_comm, void** recv_comm, nccl::DeviceHandleV11** device_handle);
+               nccl::DeviceHandle** device_handle);
+Result accept(void* listen_comm, void** recv_comm, nccl::DeviceHandle** device_handle);
 Result close_listen(void* listen_comm);
 Result close_comm(void* comm);
 void* new_context();

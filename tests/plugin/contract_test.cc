@@ -183,8 +183,8 @@ TEST_F(PluginContract, ConnectAndAcceptAnswerNotYetAtOnce) {
   void* listener = nullptr;
   ASSERT_EQ(net().listen(context.get(), 0, handle.data(), &listener), nccl::kSuccess);
   void* comm = &comm;
-  nccl::DeviceHandleV11 stale{};
-  nccl::DeviceHandleV11* device_handle = &stale;
+  nccl::DeviceHandle stale{};
+  nccl::DeviceHandle* device_handle = &stale;
   EXPECT_EQ(net().accept(listener, &comm, &device_handle), nccl::kSuccess);
   EXPECT_EQ(comm, nullptr);
   EXPECT_EQ(device_handle, nullptr);

@@ -14,6 +14,7 @@
 #include "tools/common/exit_codes.h"
 #include "tools/common/numbers.h"
 #include "tools/ncclnet/option_checks.h"
+#include "tools/ncclnet/versions.h"
 
 namespace weft::ncclnet {
 namespace {
@@ -60,8 +61,8 @@ void add_common(CLI::App& app, Options& o) {
   app.add_option("--plugin", o.plugin,
                  "The libnccl-net-*.so to drive (default: the one built here)")
       ->type_name("PATH");
-  app.add_option("--api", o.api, "Version of the plugin interface to use: 11 or max")
-      ->type_name("11|max")
+  app.add_option("--api", o.api, "Version of the plugin interface to use; max: the newest it has")
+      ->type_name("6..12|max")
       ->capture_default_str();
   app.add_option("--ranks-in", o.namespaces, "Network namespaces; ranks alternate between them")
       ->type_name("NS,NS")
@@ -78,12 +79,10 @@ void add_common(CLI::App& app, Options& o) {
 }
 
 std::string check_common(Options& o) {
-  if (o.api != "max" && o.api != "11") {
-    const auto version = tools::parse_integer<int>(o.api);
-    if (version && *version >= 6 && *version <= 12) {
-      return fmt::format("--api {}: only version 11 can be driven so far; use 11 or max", *version);
-    }
-    return fmt::format("--api {}: not a version; use 11 or max", o.api);
+  const auto version = tools::parse_integer<int>(o.api);
+  if (o.api != "max" && (!version || *version < kOldestVersion || *version > kNewestVersion)) {
+    return fmt::format("--api {}: not a version; use {} to {}, or max", o.api, kOldestVersion,
+                       kNewestVersion);
   }
   if (o.plugin.empty()) o.plugin = default_plugin();
   if (o.plugin.empty()) return "no plugin built beside this program: name one with --plugin PATH";

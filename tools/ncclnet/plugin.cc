@@ -4,13 +4,14 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include <fmt/format.h>
+
+#include "tools/ncclnet/versions.h"
 
 namespace weft::ncclnet {
 namespace {
-
-constexpr int kOldestVersion = 4;
-constexpr int kNewestVersion = 12;
 
 std::string symbol_of(int version) { return fmt::format("ncclNetPlugin_v{}", version); }
 
@@ -21,6 +22,13 @@ std::string versions_in(void* library) {
     list += fmt::format("{}v{}", list.empty() ? "" : ", ", version);
   }
   return list;
+}
+
+int newest_in(void* library) {
+  for (int version = kNewestVersion; version >= kOldestVersion; --version) {
+    if (::dlsym(library, symbol_of(version).c_str()) != nullptr) return version;
+  }
+  return 0;
 }
 
 // The first function that NCCL would call without looking whether it is there.
@@ -54,13 +62,15 @@ std::string Plugin::open(const std::string& path, const std::string& api) {
     const char* why = ::dlerror();
     return fmt::format("cannot load the plugin: {}", why != nullptr ? why : file);
   }
-  version_ = 11;  // "max" too: the newest that this tool knows
-  api_ = static_cast<const Api*>(::dlsym(library_, symbol_of(version_).c_str()));
-  if (api_ == nullptr) {
+  version_ = api == "max" ? newest_in(library_) : std::atoi(api.c_str());
+  const void* table = version_ > 0 ? ::dlsym(library_, symbol_of(version_).c_str()) : nullptr;
+  if (table == nullptr) {
     const std::string has = versions_in(library_);
-    return fmt::format("{} has no {} (--api {}); {}", path, symbol_of(version_), api,
+    return fmt::format("{} has no {} (--api {}); {}", path,
+                       version_ > 0 ? symbol_of(version_) : "ncclNetPlugin_vN that we know", api,
                        has.empty() ? "it is no NCCL network plugin" : "it has " + has);
   }
+  api_ = as_current(version_, table);
   if (const char* missing = missing_function(*api_); missing != nullptr) {
     return fmt::format("{}: {} lacks the function {}", path, symbol_of(version_), missing);
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plugin under test. The rest of the tool speaks one interface only, `Api`, the newest that it
-// knows; this file is the seam behind which older versions of the interface will be translated
-// into it (as NCCL's own adapters do).
+// The plugin under test. The rest of the tool speaks one interface only, `Api`; other versions of the
+// plugin's are translated into it (versions.h), as NCCL's own adapters do.
 #pragma once
 
 #include <string>
@@ -11,16 +10,16 @@
 
 namespace weft::ncclnet {
 
-/// The current version. Versions are added by filling in an Api from their own table.
+/// The version that the tool speaks.
 using Api = nccl::NetV11;
 using Properties = nccl::PropertiesV11;
 using NetAttributes = nccl::NetAttrV11;
-using DeviceHandle = nccl::DeviceHandleV11;
+using DeviceHandle = nccl::DeviceHandle;
 using CommConfig = nccl::CommConfigV11;
 
 class Plugin {
  public:
-  /// Loads `path` and takes version `api` ("max" or a number) of its interface. Empty when it
+  /// Loads `path` and takes version `api` ("max" or a number, checked) of its interface. Empty when it
   /// worked, else why it did not. The object stays loaded until close().
   std::string open(const std::string& path, const std::string& api);
   /// Unloads, as NCCL does after the last finalize.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version 11 of NCCL's interface over plugin/net.h: structs are converted here, everything else is there.
+// Versions 11 and 12 of NCCL's interface over plugin/net.h: their functions are the same, and so are their
+// tables but for the properties.
 //
-// The table is the only symbol that the plugin shows. Functions that a version may leave out and that
+// Functions that a version may leave out and that
 // we have no use for are null: getDeviceMr and irecvConsumed are for devices that a GPU drives,
 // makeVDevice for merging NICs.
 #include "plugin/guard.h"
 #include "plugin/nccl/net_v11.h"
+#include "plugin/nccl/net_v12.h"
 #include "plugin/net.h"
+#include "plugin/tables/convert.h"
 
 namespace weft::plugin {
 namespace {
-
-using nccl::DeviceHandleV11;
-using nccl::NetV11;
 
 nccl::Result init_v11(void** context, uint64_t, nccl::CommConfigV11* config, nccl::Logger logger,
                       nccl::ProfilerCallback) {
@@ -20,43 +20,10 @@ nccl::Result init_v11(void** context, uint64_t, nccl::CommConfigV11* config, ncc
   return init(context, config != nullptr ? config->traffic_class : undefined, logger);
 }
 
-nccl::Result get_properties_v11(int device, nccl::PropertiesV11* to) {
-  if (to == nullptr) return get_properties(device, nullptr);
-  Properties from;
-  const nccl::Result result = get_properties(device, &from);
-  if (result != nccl::kSuccess) return result;
-  *to = {};
-  to->name = const_cast<char*>(from.name);
-  to->pci_path = const_cast<char*>(from.pci_path);
-  to->guid = from.guid;
-  to->ptr_support = from.pointer_types;
-  to->reg_is_global = from.registration_is_global;
-  to->force_flush = from.force_flush;
-  to->speed_mbps = from.speed_mbps;
-  to->port = from.port;
-  to->latency_us = from.latency_us;
-  to->max_comms = from.max_comms;
-  to->max_recvs = from.max_receives;
-  to->device_type = nccl::kDeviceHost;
-  to->device_version = 0;
-  to->vdevice.count = 1;
-  to->vdevice.devices[0] = device;
-  to->max_p2p_bytes = from.max_p2p_bytes;
-  to->max_coll_bytes = from.max_collective_bytes;
-  to->max_multi_request_size = from.max_multi_request_size;
-  return nccl::kSuccess;
-}
-
-// A device handle is for devices that the GPU drives: null.
 nccl::Result connect_v11(void* context, int device, void* handle, void** send_comm,
-                         DeviceHandleV11** device_handle) {
-  if (device_handle != nullptr) *device_handle = nullptr;
+                         nccl::DeviceHandle** device_handle) {
+  no_device_handle(device_handle);
   return connect(context, device, handle, send_comm);
-}
-
-nccl::Result accept_v11(void* listen_comm, void** receive_comm, DeviceHandleV11** device_handle) {
-  if (device_handle != nullptr) *device_handle = nullptr;
-  return accept(listen_comm, receive_comm);
 }
 
 nccl::Result isend_v11(void* send_comm, void* data, size_t size, int tag, void* mhandle, void*,
@@ -87,10 +54,35 @@ extern "C" __attribute__((visibility("default"))) const weft::nccl::NetV11 ncclN
     .name = weft::plugin::kNetName,
     .init = weft::plugin::init_v11,
     .devices = weft::plugin::devices,
-    .get_properties = weft::plugin::get_properties_v11,
+    .get_properties = weft::plugin::properties_as<weft::nccl::PropertiesV11>,
     .listen = weft::plugin::listen,
     .connect = weft::plugin::connect_v11,
-    .accept = weft::plugin::accept_v11,
+    .accept = weft::plugin::accept_with_handle,
+    .reg_mr = weft::plugin::register_memory,
+    .reg_mr_dma_buf = weft::plugin::register_dma_buf,
+    .dereg_mr = weft::plugin::deregister_memory,
+    .isend = weft::plugin::isend_v11,
+    .irecv = weft::plugin::irecv_v11,
+    .iflush = weft::plugin::iflush,
+    .test = weft::plugin::test,
+    .close_send = weft::plugin::close_send,
+    .close_recv = weft::plugin::close_receive,
+    .close_listen = weft::plugin::close_listen,
+    .get_device_mr = nullptr,
+    .irecv_consumed = nullptr,
+    .make_vdevice = nullptr,
+    .finalize = weft::plugin::finalize,
+    .set_net_attr = weft::plugin::set_net_attr_v11,
+};
+
+extern "C" __attribute__((visibility("default"))) const weft::nccl::NetV12 ncclNetPlugin_v12 = {
+    .name = weft::plugin::kNetName,
+    .init = weft::plugin::init_v11,
+    .devices = weft::plugin::devices,
+    .get_properties = weft::plugin::properties_as<weft::nccl::PropertiesV12>,
+    .listen = weft::plugin::listen,
+    .connect = weft::plugin::connect_v11,
+    .accept = weft::plugin::accept_with_handle,
     .reg_mr = weft::plugin::register_memory,
     .reg_mr_dma_buf = weft::plugin::register_dma_buf,
     .dereg_mr = weft::plugin::deregister_memory,
