@@ -112,8 +112,9 @@ TEST(Usage, APluginThatIsNoneIsSaidToBeNone) {
   expect_refused({"stream", "--bytes", "1M", "--plugin", "/tmp"}, kUsage, "/tmp: a folder");
   expect_refused({"stream", "--bytes", "1M", "--plugin", trace_path("README.md")}, kFailed,
                  "cannot load the plugin");
-  expect_refused({"stream", "--bytes", "1M", "--plugin", faulty_plugin("no-table")}, kFailed,
-                 "no ncclNetPlugin_v11.*it has v8");
+  expect_refused(
+      {"stream", "--bytes", "1M", "--api", "11", "--plugin", faulty_plugin("no-table")}, kFailed,
+      "no ncclNetPlugin_v11.*it has v8");
 }
 
 TEST(Usage, HelpExplainsAndHasExamples) {
