@@ -35,6 +35,14 @@ CANNOT = ("not supported", "not permitted", "denied", "is unknown", "unknown dev
 _PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
+class Stopped(Exception):
+    """Whoever builds was asked to end, by this signal."""
+
+    def __init__(self, number):
+        super().__init__("signal %d" % number)
+        self.number = number
+
+
 def call(*words, stdin=None):
     """Runs one command; its output, or a BedError that says what it said."""
     try:
@@ -81,25 +89,33 @@ class Bed:
 
     # --- building ---------------------------------------------------------------------------------
 
-    def build(self):
+    def build(self, signalled=lambda: None):
+        """`signalled` is asked between commands, each of which is let finish: one that is killed or
+        left alone half-way may go on making what is being taken down. Should it name a signal,
+        nothing is left and Stopped is raised."""
         try:
-            for name in self.namespaces():
-                call("ip", "netns", "add", name)
-            self.has_ipv6 = os.path.isdir("/proc/sys/net/ipv6")
-            self.state["ipv6"] = self.has_ipv6
-            self._set_up_kernel()
-            call("ip", "-batch", "-", stdin="\n".join(self._links()) + "\n")
-            for h in HOSTS:
-                self.batch("ip", self.host(h), self._host_lines(h))
-            for k in self.spine_numbers:
-                self.batch("ip", self.spine(k), self._spine_lines(k))
-                if self.state["rate"] != "none":
-                    self.shape(k, self.state["rate"])
-        except BedError as error:
+            for _ in self._steps():
+                if (number := signalled()) is not None:
+                    raise Stopped(number)
+        except (BedError, Stopped) as error:
             self.take_down()
             if any(word in str(error).lower() for word in CANNOT):
                 raise CannotRun(str(error)) from error
             raise
+
+    def _steps(self):
+        for name in self.namespaces():
+            yield call("ip", "netns", "add", name)
+        self.has_ipv6 = os.path.isdir("/proc/sys/net/ipv6")
+        self.state["ipv6"] = self.has_ipv6
+        yield from self._set_up_kernel()
+        yield call("ip", "-batch", "-", stdin="\n".join(self._links()) + "\n")
+        for h in HOSTS:
+            yield self.batch("ip", self.host(h), self._host_lines(h))
+        for k in self.spine_numbers:
+            yield self.batch("ip", self.spine(k), self._spine_lines(k))
+            if self.state["rate"] != "none":
+                yield self.shape(k, self.state["rate"])
 
     def batch(self, tool, name, lines):
         call(tool, "-n", name, "-batch", "-", stdin="\n".join(lines) + "\n")
@@ -108,7 +124,7 @@ class Bed:
         call("ip", "netns", "exec", name, "sysctl", "-qw", *settings)
 
     def _set_up_kernel(self):
-        """Before there are interfaces, which take over the defaults."""
+        """Before there are interfaces, which take over the defaults. Steps of build()."""
         common = ["net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0"]
         if self.has_ipv6:
             common += ["net.ipv6.conf.%s.%s=0" % (where, what) for where in ("all", "default")
@@ -120,9 +136,9 @@ class Bed:
                 hashing.append("net.ipv6.fib_multipath_hash_policy=1")
             if self.state["seeded"]:  # Linux 6.11; 0 would ask for a random one
                 hashing.append("net.ipv4.fib_multipath_hash_seed=%d" % (2 * self.state["seed"] + h))
-            self.sysctl(self.host(h), *common, *hashing)
+            yield self.sysctl(self.host(h), *common, *hashing)
         for k in self.spine_numbers:
-            self.sysctl(self.spine(k), *common, *self.forwarding(1))
+            yield self.sysctl(self.spine(k), *common, *self.forwarding(1))
 
     def forwarding(self, on):
         return ["net.ipv4.ip_forward=%d" % on] + (

@@ -88,19 +88,31 @@ class Ends(Owners):
 
     def test_what_a_killed_up_has_left_the_next_up_replaces(self):
         owner = self.owner()
-        for number in (signal.SIGKILL, signal.SIGTERM):
-            up = subprocess.Popen([SPINES, "up", "--owner", str(owner.pid), "--spines", "12"],
-                                  stdout=subprocess.DEVNULL)
-            self.assertTrue(wait_until(lambda: len(owners.namespaces_of(owner.pid)) >= 3))
-            up.send_signal(number)
-            self.assertEqual(up.wait(PATIENCE_S), -number if number == signal.SIGKILL else 128 + number)
-            self.assertEqual(bool(owners.namespaces_of(owner.pid)), number == signal.SIGKILL)
-            names = words_of(spines("up", "--owner", owner.pid, "--spines", 2))
-            self.assertEqual(len(owners.namespaces_of(owner.pid)), 4)
-            self.assertIn("spine=2 alive=yes", spines("status", "--owner", names["owner"]))
-            spines("up", "--owner", owner.pid, code=1)
-            spines("down", "--owner", owner.pid)
+        self.assertEqual(self.ended_half_way(owner.pid, 3, signal.SIGKILL), -signal.SIGKILL)
+        self.assertTrue(owners.namespaces_of(owner.pid))
+        names = words_of(spines("up", "--owner", owner.pid, "--spines", 2))
+        self.assertEqual(len(owners.namespaces_of(owner.pid)), 4)
+        self.assertIn("spine=2 alive=yes", spines("status", "--owner", names["owner"]))
+        spines("up", "--owner", owner.pid, code=1)
+        spines("down", "--owner", owner.pid)
         self.assertTrue(wait_until(lambda: not self.left_of(owner.pid)), self.left_of(owner.pid))
+
+    def test_an_up_that_is_asked_to_end_leaves_nothing_wherever_it_is(self):
+        owner = self.owner()
+        for number, made in ((signal.SIGTERM, 1), (signal.SIGHUP, 2), (signal.SIGINT, 4),
+                             (signal.SIGTERM, 7), (signal.SIGTERM, 10), (signal.SIGTERM, 14)):
+            self.assertEqual(self.ended_half_way(owner.pid, made, number), 128 + number)
+            self.assertTrue(wait_until(lambda: not self.left_of(owner.pid)), self.left_of(owner.pid))
+
+    def ended_half_way(self, owner, made, number):
+        """The exit code of an `up` that gets a signal when it has made so many namespaces."""
+        up = subprocess.Popen([SPINES, "up", "--owner", str(owner), "--spines", "12"],
+                              stdout=subprocess.DEVNULL)
+        self.addCleanup(up.wait)
+        self.addCleanup(up.kill)
+        self.assertTrue(wait_until(lambda: len(owners.namespaces_of(owner)) >= made))
+        up.send_signal(number)
+        return up.wait(PATIENCE_S)
 
     def test_a_state_that_is_not_ours_is_no_bed_and_does_not_last(self):
         first, second = self.owner(), self.owner()
