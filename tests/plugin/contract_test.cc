@@ -54,6 +54,7 @@ TEST_F(PluginContract, DescribesItsDevicesWithinNcclsLimits) {
 }
 
 TEST_F(PluginContract, SaysOnceWhatItIs) {
+  WEFT_NEEDS_CONTEXTS();
   Context first;
   const std::string log = take_log();
   for (const char* word : {"version", "fabric udp", "interface lo", "127.0.0.1", "paths", "segment",
@@ -71,10 +72,8 @@ TEST_F(PluginContract, RefusesNullPointers) {
   EXPECT_EQ(net().init(nullptr, 1, nullptr, nullptr, nullptr), nccl::kInvalidArgument);
   EXPECT_EQ(net().devices(nullptr), nccl::kInvalidArgument);
   EXPECT_EQ(net().get_properties(0, nullptr), nccl::kInvalidArgument);
-  EXPECT_EQ(net().listen(nullptr, 0, handle.data(), &out), nccl::kInvalidArgument);
   EXPECT_EQ(net().listen(context.get(), 0, nullptr, &out), nccl::kInvalidArgument);
   EXPECT_EQ(net().listen(context.get(), 0, handle.data(), nullptr), nccl::kInvalidArgument);
-  EXPECT_EQ(net().connect(nullptr, 0, handle.data(), &out, nullptr), nccl::kInvalidArgument);
   EXPECT_EQ(net().connect(context.get(), 0, nullptr, &out, nullptr), nccl::kInvalidArgument);
   EXPECT_EQ(net().connect(context.get(), 0, handle.data(), nullptr, nullptr),
             nccl::kInvalidArgument);
@@ -91,8 +90,12 @@ TEST_F(PluginContract, RefusesNullPointers) {
   EXPECT_EQ(net().close_send(nullptr), nccl::kInvalidArgument);
   EXPECT_EQ(net().close_recv(nullptr), nccl::kInvalidArgument);
   EXPECT_EQ(net().close_listen(nullptr), nccl::kInvalidArgument);
-  EXPECT_EQ(net().set_net_attr(nullptr, nullptr), nccl::kInvalidArgument);
-  EXPECT_EQ(net().set_net_attr(context.get(), nullptr), nccl::kInvalidArgument);
+  if (has_contexts()) {
+    EXPECT_EQ(net().listen(nullptr, 0, handle.data(), &out), nccl::kInvalidArgument);
+    EXPECT_EQ(net().connect(nullptr, 0, handle.data(), &out, nullptr), nccl::kInvalidArgument);
+    EXPECT_EQ(net().set_net_attr(nullptr, nullptr), nccl::kInvalidArgument);
+    EXPECT_EQ(net().set_net_attr(context.get(), nullptr), nccl::kInvalidArgument);
+  }
   EXPECT_EQ(net().finalize(nullptr), nccl::kSuccess);  // NCCL does, when init has failed
 }
 
@@ -139,8 +142,10 @@ TEST_F(PluginContract, TakesNoDataOutsideItsRegistration) {
   EXPECT_EQ(try_send(pair.send(), other.data(), 8, 0, send.get()).first, nccl::kInvalidArgument);
   EXPECT_EQ(try_send(pair.send(), buffer.data(), 8, 0, nullptr).first, nccl::kInvalidArgument);
   EXPECT_EQ(try_send(pair.send(), nullptr, 8, 0, send.get()).first, nccl::kInvalidArgument);
-  EXPECT_EQ(try_send(pair.send(), buffer.data(), size_t{1} << 40, 0, send.get()).first,
-            nccl::kInvalidArgument);
+  if (api_version() >= 9) {  // below, sizes are int
+    EXPECT_EQ(try_send(pair.send(), buffer.data(), size_t{1} << 40, 0, send.get()).first,
+              nccl::kInvalidArgument);
+  }
   EXPECT_EQ(try_receive(pair.receive(), buffer.data() - 1, 8, 0, receive.get()).first,
             nccl::kInvalidArgument);
   EXPECT_EQ(try_receive(pair.receive(), buffer.data(), SIZE_MAX, 0, receive.get()).first,
@@ -191,7 +196,7 @@ TEST_F(PluginContract, ConnectAndAcceptAnswerNotYetAtOnce) {
   // Nobody accepts: it stays not yet, however often it is asked.
   nccl::NetAttrV11 attributes{};
   for (int i = 0; i < 2000; ++i) {
-    ASSERT_EQ(net().set_net_attr(context.get(), &attributes), nccl::kSuccess);
+    ASSERT_EQ(set_attributes(context, attributes), nccl::kSuccess);
     comm = &comm;
     ASSERT_EQ(net().connect(context.get(), 0, handle.data(), &comm, nullptr), nccl::kSuccess);
     ASSERT_EQ(comm, nullptr);
@@ -200,6 +205,7 @@ TEST_F(PluginContract, ConnectAndAcceptAnswerNotYetAtOnce) {
 }
 
 TEST_F(PluginContract, AnInitThatFailsSaysWhyAndLeavesNothing) {
+  WEFT_NEEDS_CONTEXTS();
   ::setenv("WEFT_PATHS", "many", 1);
   void* context = &context;
   EXPECT_EQ(net().init(&context, 1, nullptr, record_log, nullptr), nccl::kInvalidArgument);
@@ -212,6 +218,7 @@ TEST_F(PluginContract, AnInitThatFailsSaysWhyAndLeavesNothing) {
 }
 
 TEST_F(PluginContract, LogsNothingAfterTheLastFinalize) {
+  WEFT_NEEDS_CONTEXTS();
   { Context context; }
   take_log();
   nccl::PropertiesV11 p{};

@@ -14,6 +14,8 @@
 #include <mutex>
 #include <thread>
 
+#include "tools/ncclnet/versions.h"
+
 namespace weft::plugin_test {
 namespace {
 
@@ -37,11 +39,14 @@ const NetV11& net() {
     const char* chosen = std::getenv("WEFT_TEST_PLUGIN");
     const char* path = chosen != nullptr ? chosen : WEFT_TEST_DEFAULT_PLUGIN;
     library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const int version = api_version();
     if (library != nullptr) {
-      table = static_cast<const NetV11*>(::dlsym(library, "ncclNetPlugin_v11"));
+      const std::string symbol = "ncclNetPlugin_v" + std::to_string(version);
+      const void* theirs = ::dlsym(library, symbol.c_str());
+      if (theirs != nullptr) table = ncclnet::as_current(version, theirs);
     }
     if (table == nullptr) {
-      std::fprintf(stderr, "cannot load the plugin: %s\n", ::dlerror());
+      std::fprintf(stderr, "cannot load version %d of the plugin: %s\n", version, ::dlerror());
       std::exit(1);
     }
   }
@@ -53,6 +58,20 @@ void unload() {
   if (library != nullptr) ::dlclose(library);
   library = nullptr;
   table = nullptr;
+}
+
+int api_version() {
+  static const int version = [] {
+    const char* chosen = std::getenv("WEFT_TEST_API");
+    return chosen != nullptr ? std::atoi(chosen) : 11;
+  }();
+  return version;
+}
+
+nccl::Result set_attributes(const Context& context, const nccl::NetAttrV11& attributes) {
+  nccl::NetAttrV11 copy = attributes;
+  if (net().set_net_attr == nullptr) return nccl::kSuccess;
+  return net().set_net_attr(context.get(), &copy);
 }
 
 extern "C" void record_log(nccl::LogLevel level, unsigned long, const char*, int,

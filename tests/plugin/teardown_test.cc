@@ -170,6 +170,7 @@ TEST(PluginTeardown, ConnectingToAClosedListenerEndsWithinThePeerTimeout) {
 }
 
 TEST(PluginTeardown, FinalizeFreesWhatNeverCompleted) {
+  WEFT_NEEDS_CONTEXTS();
   {
     Context warm;  // whatever the first use opens for good
     Pair pair(warm, warm);

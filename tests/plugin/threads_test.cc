@@ -69,7 +69,7 @@ TEST(PluginThreads, RegistrationGoesOnBesideTheDataOfTheSameComm) {
     nccl::NetAttrV11 attributes{};
     while (!over.load()) {
       Registered one(pair.send(), memory), two(pair.receive(), memory);
-      EXPECT_EQ(net().set_net_attr(context.get(), &attributes), nccl::kSuccess);
+      EXPECT_EQ(set_attributes(context, attributes), nccl::kSuccess);
       Pair other(context, context);
       EXPECT_TRUE(other.up());
     }

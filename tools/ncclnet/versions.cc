@@ -63,6 +63,7 @@ struct Older {
 
   static Result init(void** context, uint64_t, nccl::CommConfigV11* config, nccl::Logger logger,
                      nccl::ProfilerCallback profiler) {
+    if (context == nullptr) return nccl::kInvalidArgument;
     *context = nullptr;
     if (!initialized) {
       Result result;
@@ -87,6 +88,7 @@ struct Older {
   }
 
   static Result get_properties(int device, nccl::PropertiesV11* to) {
+    if (to == nullptr) return net->get_properties(device, nullptr);
     Properties from{};
     const Result result = net->get_properties(device, &from);
     if (result == nccl::kSuccess) convert(from, device, to);
@@ -100,6 +102,7 @@ struct Older {
   static Result connect(void* context, int device, void* handle, void** send_comm,
                         DeviceHandle** device_handle) {
     if constexpr (kVersion >= 10) {
+      if (context == nullptr) return nccl::kInvalidArgument;
       nccl::CommConfigV10 config{static_cast<Context*>(context)->traffic_class};
       return net->connect(device, &config, handle, send_comm, device_handle);
     } else if constexpr (kVersion >= 7) {
@@ -148,8 +151,8 @@ struct Older {
     } else if constexpr (kVersion >= 9) {
       return net->irecv(comm, count, data, sizes, tags, mhandles, request);
     } else {
-      std::array<int, nccl::kMaxReceives> narrow{};
-      if (count > nccl::kMaxReceives) return nccl::kInternalError;
+      std::array<int, 2 * nccl::kMaxReceives> narrow{};  // too many are the plugin's to refuse
+      if (count > static_cast<int>(narrow.size())) return nccl::kInternalError;
       for (int i = 0; i < count; ++i) {
         narrow[static_cast<size_t>(i)] =
             static_cast<int>(sizes[i] < kLargestBelowVersion9 ? sizes[i] : kLargestBelowVersion9);
@@ -189,6 +192,7 @@ struct Older {
 const nccl::NetV12* newer = nullptr;
 
 Result newer_properties(int device, nccl::PropertiesV11* to) {
+  if (to == nullptr) return newer->get_properties(device, nullptr);
   nccl::PropertiesV12 from{};
   const Result result = newer->get_properties(device, &from);
   if (result != nccl::kSuccess) return result;
