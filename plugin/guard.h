@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edge between our C++ and NCCL's C: no exception passes, and a Status becomes one of NCCL's codes.
+// The edge between our C++ and NCCL's C: no exception passes, a Status becomes one of NCCL's codes, and
+// a forked child is kept out (fork_guard.h).
 //
-// Every function of plugin/net.h runs its body inside guarded(). Threading: any. Nothing here fails.
+// Every function of plugin/net.h runs its body inside guarded(), or guarded_end() if it ends something. Threading: any. Nothing here fails.
 #pragma once
 
 #include <exception>
 #include <new>
 
+#include "plugin/fork_guard.h"
 #include "plugin/nccl/common.h"
 #include "transport/base/result.h"
 #include "transport/system/log.h"
@@ -38,8 +40,17 @@ inline nccl::Result refuse(const char* call, const char* why) noexcept {
   return nccl::kInvalidArgument;
 }
 
+inline nccl::Result refuse_child(const char* call) noexcept {
+  WEFT_WARN_LIMITED(
+      "{}: this process was forked from one that uses Weft, and what it inherited does not work "
+      "here: fork before the first init, or execute a program",
+      call);
+  return nccl::kInvalidUsage;
+}
+
 template <class Body>
 nccl::Result guarded(const char* call, Body&& body) noexcept {
+  if (forked()) return refuse_child(call);
   try {
     return body();
   } catch (const std::bad_alloc&) {
@@ -52,6 +63,11 @@ nccl::Result guarded(const char* call, Body&& body) noexcept {
     log_error("{}: an exception of unknown kind", call);
     return nccl::kInternalError;
   }
+}
+
+template <class Body>
+nccl::Result guarded_end(const char* call, Body&& body) noexcept {
+  return forked() ? nccl::kSuccess : guarded(call, static_cast<Body&&>(body));
 }
 
 }  // namespace weft::plugin

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "plugin/fork_guard.h"
 #include "plugin/guard.h"
 #include "plugin/logger.h"
 #include "transport/system/phrase.h"
@@ -69,6 +70,7 @@ Status Process::activate() {
   for (const Interface& interface : *interfaces) devices_[count++].become(interface, *config);
   active_ = std::make_unique<Active>(std::move(*config));
   device_count_ = count;
+  watch_for_forks();
   announce(introduction(active_->config, devices_[0], count).c_str());
   return {};
 }

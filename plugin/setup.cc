@@ -89,7 +89,7 @@ nccl::Result init(void** context, int traffic_class, nccl::Logger logger) noexce
 }
 
 nccl::Result finalize(void* context) noexcept {
-  return guarded("finalize", [&] {
+  return guarded_end("finalize", [&] {
     if (context != nullptr) Process::instance().leave(static_cast<Context*>(context));
     return nccl::kSuccess;
   });
@@ -187,18 +187,18 @@ nccl::Result accept(void* listen_comm, void** receive_comm) noexcept {
 }
 
 nccl::Result close_send(void* send_comm) noexcept {
-  return guarded("closeSend",
+  return guarded_end("closeSend",
                  [&] { return close_flow("closeSend", comm_of(send_comm, Comm::Kind::kSend)); });
 }
 
 nccl::Result close_receive(void* receive_comm) noexcept {
-  return guarded("closeRecv", [&] {
+  return guarded_end("closeRecv", [&] {
     return close_flow("closeRecv", comm_of(receive_comm, Comm::Kind::kReceive));
   });
 }
 
 nccl::Result close_listen(void* listen_comm) noexcept {
-  return guarded("closeListen", [&]() -> nccl::Result {
+  return guarded_end("closeListen", [&]() -> nccl::Result {
     Comm* comm = comm_of(listen_comm, Comm::Kind::kListen);
     if (comm == nullptr) return refuse("closeListen", "not a listen comm");
     comm->endpoint->close_listener(comm->listener);
@@ -240,7 +240,7 @@ nccl::Result register_dma_buf(void* comm, void* data, size_t, int, uint64_t, int
 }
 
 nccl::Result deregister_memory(void* comm, void* mhandle) noexcept {
-  return guarded("deregMr", [&]() -> nccl::Result {
+  return guarded_end("deregMr", [&]() -> nccl::Result {
     Comm* ours = flow_comm_of(comm);
     if (ours == nullptr || mhandle == nullptr) {
       return refuse("deregMr", "a null pointer, or not a send or receive comm");

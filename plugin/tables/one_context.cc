@@ -46,13 +46,13 @@ class One {
 
   // accept() needs no context of ours: its listening comm names it.
   void count(void* const* comm) {
-    if (comm == nullptr || *comm == nullptr) return;
+    if (forked() || comm == nullptr || *comm == nullptr) return;
     const std::lock_guard lock(mutex_);
     ++open_;
   }
 
   void closed(nccl::Result result) {
-    if (result != nccl::kSuccess) return;  // it was no comm
+    if (forked() || result != nccl::kSuccess) return;  // result: it was no comm
     const std::lock_guard lock(mutex_);
     if (open_ > 0) --open_;
     if (open_ > 0 || context_ == nullptr || connecting()) return;

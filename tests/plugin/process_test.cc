@@ -1,79 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes: this program runs itself again as the peer, with a socket between the two for handles.
-//
-//   test_plugin_process --peer exchange|hold|leave      (the socket is descriptor kPeerFd)
-//
-// `exchange`: both ends send and receive, check every byte, and close in an order of chance. `hold`: the
-// peer accepts, posts receives, says so, and waits for its end. `leave`: exit() amid traffic, nothing
-// closed.
-#include <signal.h>
-#include <sys/socket.h>
+// Two processes. The roles of the other one: `exchange`: both ends send and receive, check every byte,
+// and close in an order of chance. `hold`: the peer accepts, posts receives, says so, and waits for its
+// end. `leave`: exit() amid traffic, nothing closed.
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <memory>
 #include <sstream>
 
-#include "tests/plugin/net.h"
+#include "tests/plugin/peer.h"
 
 namespace weft::plugin_test {
 namespace {
 
-constexpr int kPeerFd = 100;  // far from what is open here
 constexpr int kMessages = 64;
 constexpr size_t kSlot = 300'000;
 
 size_t bytes_of(int message) {
   return message % 7 == 0 ? static_cast<size_t>(message % 3) : (message * 104729u) % (kSlot + 1);
 }
-
-bool write_all(int fd, const void* data, size_t bytes) {
-  return ::write(fd, data, bytes) == static_cast<ssize_t>(bytes);
-}
-bool read_all(int fd, void* data, size_t bytes) {
-  return ::recv(fd, data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
-}
-
-// A connection each way to whoever is at the other end of `fd`.
-struct Link {
-  Link(Context& context, int fd) {
-    Handle mine{}, theirs{};
-    void* listener = nullptr;
-    EXPECT_EQ(net().listen(context.get(), 0, mine.data(), &listener), nccl::kSuccess);
-    if (!write_all(fd, mine.data(), mine.size()) || !read_all(fd, theirs.data(), theirs.size())) {
-      ADD_FAILURE() << "the other process is gone";
-      return;
-    }
-    EXPECT_TRUE(eventually([&] {
-      if (send == nullptr) {
-        EXPECT_EQ(net().connect(context.get(), 0, theirs.data(), &send, nullptr), nccl::kSuccess);
-      }
-      if (receive == nullptr) {
-        EXPECT_EQ(net().accept(listener, &receive, nullptr), nccl::kSuccess);
-      }
-      return (send != nullptr && receive != nullptr) || testing::Test::HasFailure();
-    })) << take_log();
-    EXPECT_EQ(net().close_listen(listener), nccl::kSuccess);
-  }
-  ~Link() {
-    if (send != nullptr) {
-      EXPECT_EQ(net().close_send(send), nccl::kSuccess);
-    }
-    if (receive != nullptr) {
-      EXPECT_EQ(net().close_recv(receive), nccl::kSuccess);
-    }
-  }
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
-  bool up() const { return send != nullptr && receive != nullptr; }
-
-  void* send = nullptr;
-  void* receive = nullptr;
-};
 
 void exchange(int fd, uint64_t own, uint64_t other) {
   Context context;
@@ -111,7 +57,7 @@ void hold(int fd) {
   ::pause();
 }
 
-void leave() {
+void leave(int) {
   static auto& context = *new Context;  // never destroyed
   static auto& pair = *new Pair(context, context);
   static auto& memory = *new Buffer(1 << 20);
@@ -122,49 +68,11 @@ void leave() {
   std::exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
-class Peer {
- public:
-  explicit Peer(const char* what) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
-    fd_ = ends[0];
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(ends[1], kPeerFd);
-      ::execl("/proc/self/exe", "test_plugin_process", "--peer", what, nullptr);
-      ::_exit(9);
-    }
-    ::close(ends[1]);
-  }
-  ~Peer() {
-    kill();
-    ::close(fd_);
-  }
-  int fd() const { return fd_; }
-  void kill() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      wait_for_end();
-    }
-  }
-  int wait_for_end() {
-    int status = -1;
-    if (pid_ > 0) ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return status;
-  }
-
- private:
-  pid_t pid_ = -1;
-  int fd_ = -1;
-};
-
 TEST(PluginProcesses, TwoProcessesExchangeEveryByte) {
   for (int round = 0; round < 3; ++round) {
     Peer peer("exchange");
     exchange(peer.fd(), 1000, 5000);
-    const int status = peer.wait_for_end();
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the peer ended with " << status;
+    peer.expect_good_end();
   }
 }
 
@@ -197,8 +105,7 @@ TEST(PluginProcesses, ADeadPeerIsARemoteErrorOnEveryCall) {
 TEST(PluginProcesses, AProcessMayExitWithoutAnyFinalize) {
   for (int round = 0; round < 5; ++round) {
     Peer peer("leave");
-    const int status = peer.wait_for_end();
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "the peer ended with " << status;
+    peer.expect_good_end();
   }
 }
 
@@ -252,26 +159,7 @@ TEST(PluginProcesses, CountersThatCannotBeWrittenAreAWarning) {
 
 }  // namespace
 
-int run_peer(const std::string& what) {
-  if (what == "exchange") {
-    exchange(kPeerFd, 5000, 1000);
-  } else if (what == "leave") {
-    leave();
-  } else {
-    hold(kPeerFd);
-  }
-  if (!testing::Test::HasFailure()) return 0;
-  std::fprintf(stderr, "in the peer: %s\n", take_log().c_str());
-  return 1;
-}
+const std::map<std::string, Role> kRoles = {
+    {"exchange", [](int fd) { exchange(fd, 5000, 1000); }}, {"hold", hold}, {"leave", leave}};
 
 }  // namespace weft::plugin_test
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (argc == 3 && std::strcmp(argv[1], "--peer") == 0) {
-    return weft::plugin_test::run_peer(argv[2]);
-  }
-  ::setenv("WEFT_PEER_TIMEOUT_MS", "1000", 1);
-  return RUN_ALL_TESTS();
-}
