@@ -23,7 +23,7 @@
 #include <thread>
 
 #include "tests/plugin/peer.h"
-#include "tests/plugin/sockets.h"
+#include "tests/plugin/holdings.h"
 
 namespace weft::plugin_test {
 namespace {

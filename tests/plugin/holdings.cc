@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that are sockets, looked up by inode in /proc/net.
-#include "tests/plugin/sockets.h"
+// Descriptors that are sockets, looked up by inode in /proc/net; and counting.
+#include "tests/plugin/holdings.h"
 
+#include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -45,6 +47,17 @@ std::set<int> ports(pid_t pid, const char* table_name, const char* state) {
 }
 
 }  // namespace
+
+int open_descriptors() {
+  int count = 0;
+  for (int fd = 0; fd < kMaxDescriptors; ++fd) count += ::fcntl(fd, F_GETFD) != -1;
+  return count;
+}
+
+size_t heap_bytes() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
 
 std::set<int> udp_ports(pid_t pid) { return ports(pid, "/proc/net/udp", nullptr); }
 std::set<int> tcp_listening_ports(pid_t pid) { return ports(pid, "/proc/net/tcp", kListening); }
