@@ -8,13 +8,13 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "multipath/endpoint/dial_race.h"
 #include "multipath/endpoint/oob_stream.h"
+#include "multipath/endpoint/served_requests.h"
 #include "multipath/endpoint/size_search.h"
 #include "multipath/engine/engine.h"
 #include "transport/base/result.h"
@@ -84,11 +84,7 @@ struct Peer {
   bool said_goodbye = false;  // the peer did
 
   std::vector<Connector*> connectors;  // neither done nor failed
-  // What became of the peer's requests for a flow, which may be asked again: the flow, or kRefused.
-  // The latest kMostServed; what is older than all of these is not served again.
-  std::map<uint32_t, uint32_t> served;
-  static constexpr size_t kMostServed = 8192;
-  static constexpr uint32_t kRefused = UINT32_MAX;
+  ServedRequests served;
   std::vector<std::unique_ptr<Flow>> flows;
   std::vector<std::unique_ptr<Registration>> registrations;
 };

@@ -147,7 +147,6 @@ class PeerTable final : public OutOfBand::Handler {
   void on_open(Peer& peer, const Frame& frame);
   void answer(Peer& peer, uint32_t request, uint32_t flow);
   void refuse(Peer& peer, uint32_t request, wire::Refusal code, const std::string& words);
-  void remember(Peer& peer, uint32_t request, uint32_t became);
   void say(Peer& peer, std::span<const std::byte> frame);
   void on_opened(Peer& peer, const Frame& frame);
 

@@ -34,20 +34,15 @@ void PeerTable::ask_again(Peer& peer, size_t most) {
   if (!frames.empty()) out_of_band_.send(*peer.stream, frames);
 }
 
-void PeerTable::remember(Peer& peer, uint32_t request, uint32_t became) {
-  peer.served[request] = became;
-  if (peer.served.size() > Peer::kMostServed) peer.served.erase(peer.served.begin());
-}
-
 void PeerTable::answer(Peer& peer, uint32_t request, uint32_t flow) {
-  remember(peer, request, flow);
+  peer.served.remember(request, flow);
   std::vector<std::byte> frame;
   wire::append_opened(&frame, {request, flow});
   say(peer, frame);
 }
 
 void PeerTable::refuse(Peer& peer, uint32_t request, wire::Refusal code, const std::string& words) {
-  remember(peer, request, Peer::kRefused);
+  peer.served.remember(request, ServedRequests::kRefused);
   std::vector<std::byte> frame;
   wire::append_refused(&frame, request, code, words);
   say(peer, frame);
@@ -60,11 +55,11 @@ void PeerTable::say(Peer& peer, std::span<const std::byte> frame) {
 void PeerTable::on_open(Peer& peer, const Frame& frame) {
   wire::Open open;
   if (!wire::decode_open(frame.body, &open)) return;
-  if (const auto before = peer.served.find(open.request); before != peer.served.end()) {
-    if (before->second == Peer::kRefused) {
+  if (const uint32_t* before = peer.served.find(open.request)) {
+    if (*before == ServedRequests::kRefused) {
       refuse(peer, open.request, wire::Refusal::kFailed, "it was refused before");
     } else {
-      answer(peer, open.request, before->second);
+      answer(peer, open.request, *before);
     }
     return;
   }
@@ -73,10 +68,7 @@ void PeerTable::on_open(Peer& peer, const Frame& frame) {
   if (listener && std::any_of(listener->waiting.begin(), listener->waiting.end(), asked)) {
     return;  // and waits
   }
-  // Numbers of an asker grow, so this one was asked before all that are remembered.
-  const bool forgotten =
-      peer.served.size() >= Peer::kMostServed && open.request < peer.served.begin()->first;
-  if (forgotten || !listener || listener->context != peer.key.context) {
+  if (peer.served.forgotten(open.request) || !listener || listener->context != peer.key.context) {
     refuse(peer, open.request, wire::Refusal::kNoListener, "nobody listens there any more");
   } else if (listener->waiting.size() >= Listener::kMaxWaiting) {
     refuse(peer, open.request, wire::Refusal::kFull, "too many wait there to be accepted");
