@@ -2,13 +2,15 @@
 //
 // What a user can set: one table of WEFT_* variables, and the values in force in this process.
 //
-// Sources, the first that names a variable wins: the environment, ~/.weft.conf, /etc/weft.conf, the
-// table's default. Files hold NAME=VALUE lines and # comments; an empty value counts as not set.
+// Sources, the first that names a variable wins: the environment, ~/.weft.conf, /etc/weft.conf, what
+// NCCL was told (a column of the table), the table's default. Files hold NAME=VALUE lines and #
+// comments; an empty value counts as not set.
 // Invariant: a Config only ever holds values that its table allows, and each knows where it came
 // from. So nobody else in Weft reads the environment, and nobody checks a range twice.
-// A value that is in force and not allowed is refused, all such in one Status whose words give
-// name, value, source and what is allowed; one that a better source overrides does no harm. An
-// unknown WEFT_* name is a warning (WEFT_TEST_* belongs to tests and is let be).
+// A value that is in force and not allowed is refused, and so is a line that is none; all such in
+// one Status whose words give name, value, source and what is allowed. A bad value that a better
+// source overrides does no harm. Images are shared between versions, so an unknown WEFT_* name is a
+// warning, with the name that may have been meant (WEFT_TEST_* belongs to tests and is let be).
 // Threading: a Config is immutable; load_config() reads `environ`, so it must not race with a
 // setenv in another thread. What may fail: as said; a file that exists and cannot be read is a
 // warning.
@@ -33,6 +35,7 @@ namespace weft {
 enum class Setting : uint8_t {
   kFabric,
   kIfname,
+  kFamily,
   kPaths,
   kSelector,
   kCongestion,
@@ -45,9 +48,10 @@ enum class Setting : uint8_t {
   kSegment,
   kUdpGso,
   kUdpGro,
-  kFamily,
 };
 inline constexpr std::size_t kSettingCount = 15;
+
+inline constexpr std::size_t kMaxValueBytes = 4096;
 
 enum class Kind : uint8_t { kText, kWhole, kDecimal, kChoice };
 
@@ -59,15 +63,28 @@ struct SettingInfo {
   double min;            // numbers only
   double max;
   int64_t multiple;     // whole numbers only: the value must be a multiple of this
-  const char* choices;  // kChoice only: "a|b|c"
+  const char* choices;  // kChoice: "a|b|c"; kText: what is expected, in words
   const char* help;
+  const char* nccl = "";  // the variable of NCCL's that counts when nobody names this one
 
-  std::string allowed() const;  // in words
+  std::string range() const;    // "1 to 256", "auto, udp"
+  std::string allowed() const;  // in a sentence: "a whole number from 1 to 256"
 };
 
 std::span<const SettingInfo, kSettingCount> all_settings();
 
-enum class Origin : uint8_t { kDefault, kSystemFile, kUserFile, kEnvironment };
+// Where `wanted` stands among "a|b|c"; npos: nowhere.
+constexpr std::size_t choice_position(std::string_view choices, std::string_view wanted) {
+  for (std::size_t index = 0; !choices.empty(); ++index) {
+    const std::size_t bar = choices.find('|');
+    if (choices.substr(0, bar) == wanted) return index;
+    choices.remove_prefix(bar == std::string_view::npos ? choices.size() : bar + 1);
+  }
+  return std::string_view::npos;
+}
+
+// From the weakest to the strongest.
+enum class Origin : uint8_t { kDefault, kNccl, kSystemFile, kUserFile, kEnvironment };
 
 enum class FabricChoice : uint8_t { kAuto, kUdp };
 enum class Switch : uint8_t { kAuto, kOn, kOff };
@@ -94,7 +111,7 @@ class Config {
   // As a user would write it.
   const std::string& text(Setting setting) const { return value(setting).text; }
   Origin origin(Setting setting) const { return value(setting).origin; }
-  // "the default", "the environment (WEFT_PATHS)", "/etc/weft.conf:3".
+  // "the default", "the environment", "/etc/weft.conf:3".
   const std::string& where(Setting setting) const { return value(setting).where; }
   // What is odd but does not stop us, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -123,15 +140,23 @@ struct ConfigSources {
   std::vector<std::string> environment;  // NAME=VALUE, as in environ
   std::string user_file;                 // empty: none
   std::string system_file;               // empty: none
+  std::vector<std::string> remarks;      // what is odd about the places themselves: warnings
 };
 
 // For the same sources the same answer.
 Result<Config> read_config(const ConfigSources& sources);
 
-// read_config over this process's environment and the two usual files.
-Result<Config> load_config();
+// The usual places, for a process with this environment (null: empty). $HOME says where ~ is, and
+// has to be absolute. `privileged`: the process has rights that its caller lacks; then /etc/weft.conf
+// is all, since the environment, $HOME with it, is what the caller made it.
+ConfigSources usual_sources(char** environment, bool privileged);
+// Those of this process: `environ`, and AT_SECURE as in secure_getenv(3).
+ConfigSources usual_sources();
 
-// Sets the log level, and writes the warnings to the log.
+Result<Config> load_config();  // read_config(usual_sources())
+
+// Sets the log level; then writes to the log the warnings and, at level info, every setting that
+// some source names, with its origin.
 void apply_log_settings(const Config& config);
 
 }  // namespace weft

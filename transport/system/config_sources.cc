@@ -3,11 +3,12 @@
 // Where raw settings come from: the environment and two files, each bounded and checked before use.
 
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "transport/system/config.h"
@@ -29,8 +30,8 @@ std::string_view trim(std::string_view text) {
 
 // The content of a regular file of bounded size; the words say why not, empty for "no such file".
 Result<std::string> read_file(const std::string& path) {
-  // Non-blocking, so that a FIFO put there does not hang the job.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  // Non-blocking, so that a FIFO put there does not hang the job; nor may a terminal become ours.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) {
     const bool absent = errno == ENOENT || errno == ENOTDIR;
     return Status(Code::kUnavailable, absent ? "" : strerrordesc_np(errno));
@@ -75,50 +76,65 @@ void offer_environment(ConfigBuilder& builder, const std::vector<std::string>& e
   }
 }
 
-// What NCCL was told about interfaces and addresses holds for us too, unless any of our own
-// settings says otherwise: hence the weakest of all sources. The answer is what NCCL_SOCKET_FAMILY
-// says when that is neither of NCCL's two words; NCCL takes it for nothing, without a word.
+// NCCL's words for what is ours in others. Empty: NCCL does not know it either.
+std::string_view translated(Setting setting, std::string_view value) {
+  if (setting != Setting::kFamily) return value;
+  return value == "AF_INET" ? "ipv4" : value == "AF_INET6" ? "ipv6" : "";
+}
+
+// What NCCL was told holds for us too, unless any of our own settings says otherwise: hence the
+// weakest of all sources. The answer is what NCCL_SOCKET_FAMILY says when that is neither of NCCL's
+// two words; NCCL takes it for nothing, without a word.
 std::string offer_nccl(ConfigBuilder& builder, const std::vector<std::string>& environment) {
-  constexpr std::string_view kName = "NCCL_SOCKET_IFNAME=";
-  constexpr std::string_view kFamily = "NCCL_SOCKET_FAMILY=";
   std::string odd_family;
   for (const std::string& entry : environment) {
     const std::string_view view = entry;
-    if (view.substr(0, kName.size()) == kName) {
-      builder.offer("WEFT_IFNAME", trim(view.substr(kName.size())), Origin::kEnvironment,
-                    "NCCL_SOCKET_IFNAME in the environment");
-    } else if (view.substr(0, kFamily.size()) == kFamily) {
-      const std::string_view family = trim(view.substr(kFamily.size()));
-      const char* ours = family == "AF_INET" ? "ipv4" : family == "AF_INET6" ? "ipv6" : "";
-      builder.offer("WEFT_FAMILY", ours, Origin::kEnvironment,
-                    "NCCL_SOCKET_FAMILY in the environment");
-      odd_family = *ours == '\0' ? family.substr(0, 64) : "";
+    const std::size_t equals = view.find('=');
+    if (equals == std::string_view::npos) continue;
+    for (const SettingInfo& info : all_settings()) {
+      if (*info.nccl == '\0' || view.substr(0, equals) != info.nccl) continue;
+      const std::string_view value = trim(view.substr(equals + 1));
+      const std::string_view ours = translated(info.setting, value);
+      builder.offer(info.name, ours, Origin::kNccl, phrase("{} in the environment", info.nccl));
+      if (info.setting == Setting::kFamily) odd_family = ours.empty() ? printable(value) : "";
     }
   }
   return odd_family;
 }
 
+bool is_name(std::string_view name) {
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  return !name.empty() && name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
 }  // namespace
 
 void ConfigBuilder::offer_file(std::string_view content, std::string_view path, Origin origin) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as some editors leave it
+  if (content.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    content.remove_prefix(kByteOrderMark.size());
+  }
   for (int number = 1; !content.empty(); ++number) {
     const std::size_t newline = content.find('\n');
     const std::string_view line = trim(content.substr(0, newline));
     content.remove_prefix(newline == std::string_view::npos ? content.size() : newline + 1);
     if (line.empty() || line.front() == '#') continue;
     const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) {
-      errors_.push_back(phrase("{}:{}: '{}' is neither NAME=VALUE nor a # comment", path, number,
-                               line.substr(0, 64)));
+    const std::string_view name = trim(line.substr(0, equals));
+    if (equals == std::string_view::npos || !is_name(name)) {
+      const bool binary = line.find('\0') != std::string_view::npos;
+      refuse(phrase("{}:{}: '{}' is neither NAME=VALUE nor a # comment{}", path, number,
+                    printable(line), binary ? " (the file is not plain text)" : ""));
       continue;
     }
-    offer(trim(line.substr(0, equals)), trim(line.substr(equals + 1)), origin,
-          phrase("{}:{}", path, number));
+    offer(name, trim(line.substr(equals + 1)), origin, phrase("{}:{}", path, number));
   }
 }
 
 Result<Config> read_config(const ConfigSources& sources) {
   ConfigBuilder builder;
+  for (const std::string& remark : sources.remarks) builder.warn(remark);
   const std::string odd_family = offer_nccl(builder, sources.environment);
   offer_path(builder, sources.system_file, Origin::kSystemFile);
   offer_path(builder, sources.user_file, Origin::kUserFile);
@@ -132,21 +148,44 @@ Result<Config> read_config(const ConfigSources& sources) {
   return builder.finish();
 }
 
-Result<Config> load_config() {
+ConfigSources usual_sources(char** environment, bool privileged) {
+  constexpr std::string_view kHome = "HOME=";
   ConfigSources sources;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+  sources.system_file = "/etc/weft.conf";
+  if (privileged) {
+    sources.remarks.emplace_back(
+        "this process has rights that its caller lacks (set-user-ID or the like): settings in the "
+        "environment and in ~/.weft.conf do nothing, only those in /etc/weft.conf do");
+    return sources;
+  }
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     sources.environment.emplace_back(*entry);
   }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    sources.user_file = std::string(home) + "/.weft.conf";
+  const auto home =
+      std::find_if(sources.environment.begin(), sources.environment.end(),
+                   [&](const std::string& entry) { return entry.compare(0, 5, kHome) == 0; });
+  if (home == sources.environment.end() || home->size() == kHome.size()) return sources;
+  const std::string folder = home->substr(kHome.size());
+  if (folder.front() == '/') {
+    sources.user_file = folder + "/.weft.conf";
+  } else {
+    sources.remarks.push_back(
+        phrase("HOME={} is no absolute path: ~/.weft.conf is not looked for", printable(folder)));
   }
-  sources.system_file = "/etc/weft.conf";
-  return read_config(sources);
+  return sources;
 }
+
+ConfigSources usual_sources() { return usual_sources(environ, ::getauxval(AT_SECURE) != 0); }
+
+Result<Config> load_config() { return read_config(usual_sources()); }
 
 void apply_log_settings(const Config& config) {
   set_log_level(config.log_level());
   for (const std::string& warning : config.warnings()) log_warn("{}", warning);
+  for (const SettingInfo& info : all_settings()) {
+    if (config.origin(info.setting) == Origin::kDefault) continue;
+    log_info("{}={} (from {})", info.name, config.text(info.setting), config.where(info.setting));
+  }
 }
 
 }  // namespace weft

@@ -1,44 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Configuration: precedence, ranges, words of refusal. Environment and files are arguments here;
-// the files are real ones in a temporary folder.
-#include "transport/system/config.h"
-
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+// Configuration, the values: defaults, ranges, words of refusal, what NCCL was told, the rows that
+// people are shown.
+#include <algorithm>
+#include <map>
 #include <set>
+
+#include "tests/unit/system/config_fixture.h"
+#include "transport/system/config_rows.h"
 
 namespace weft {
 namespace {
-
-class ConfigTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/weft-config-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& content) {
-    std::string path = folder_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-  static Result<Config> from_environment(std::vector<std::string> environment) {
-    return read_config({std::move(environment), "", ""});
-  }
-
-  std::string folder_;
-};
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST_F(ConfigTest, NothingSetGivesTheDefaults) {
   const Result<Config> config = from_environment({});
@@ -82,22 +54,6 @@ TEST_F(ConfigTest, EveryValueIsRead) {
   EXPECT_EQ(config->family(), FamilyChoice::kIpv6);
   EXPECT_EQ(config->udp_gso(), Switch::kOn);
   EXPECT_EQ(config->udp_gro(), Switch::kOff);
-}
-
-TEST_F(ConfigTest, EnvironmentBeatsUserFileBeatsSystemFile) {
-  ConfigSources sources;
-  sources.system_file = write("system", "WEFT_PATHS=1\nWEFT_WINDOW_KB=100\nWEFT_LOG=info\n");
-  sources.user_file = write("user", "# mine\n\n  WEFT_PATHS = 2 \r\nWEFT_WINDOW_KB=200");
-  sources.environment = {"WEFT_PATHS=3"};
-  const Result<Config> config = read_config(sources);
-  ASSERT_TRUE(config.ok()) << config.status().words();
-  EXPECT_EQ(config->paths(), 3u);
-  EXPECT_EQ(config->origin(Setting::kPaths), Origin::kEnvironment);
-  EXPECT_EQ(config->window_bytes(), 200u * 1024u);
-  EXPECT_EQ(config->where(Setting::kWindow), sources.user_file + ":4");
-  EXPECT_EQ(config->origin(Setting::kWindow), Origin::kUserFile);
-  EXPECT_EQ(config->log_level(), Level::kInfo);
-  EXPECT_EQ(config->origin(Setting::kLog), Origin::kSystemFile);
 }
 
 TEST_F(ConfigTest, RefusesWhatIsNotAllowed) {
@@ -156,19 +112,6 @@ TEST_F(ConfigTest, ABadValueThatIsOverriddenDoesNoHarm) {
   EXPECT_EQ(config->paths(), 8u);
 }
 
-TEST_F(ConfigTest, UnknownNamesAreWarnedOf) {
-  ConfigSources sources;
-  sources.user_file = write("user", "NCCL_DEBUG=INFO\n");
-  sources.environment = {"WEFT_PATH=8", "WEFT_TEST_SEED=1", "PATH=/bin", "NCCL_DEBUG=WARN", "odd"};
-  const Result<Config> config = read_config(sources);
-  ASSERT_TRUE(config.ok()) << config.status().words();
-  ASSERT_EQ(config->warnings().size(), 2u);
-  EXPECT_TRUE(contains(config->warnings()[0], "NCCL_DEBUG")) << config->warnings()[0];
-  EXPECT_TRUE(contains(config->warnings()[0], sources.user_file + ":1")) << config->warnings()[0];
-  EXPECT_TRUE(contains(config->warnings()[1], "WEFT_PATH ")) << config->warnings()[1];
-  EXPECT_TRUE(contains(config->warnings()[1], "WEFT_PATHS")) << config->warnings()[1];
-}
-
 TEST_F(ConfigTest, AnEmptyValueCountsAsNotSet) {
   ConfigSources sources;
   sources.user_file = write("user", "WEFT_PATHS=7\n");
@@ -182,6 +125,8 @@ TEST_F(ConfigTest, NcclsInterfaceRuleIsTheWeakestSource) {
   ConfigSources sources;
   sources.environment = {"NCCL_SOCKET_IFNAME=^docker"};
   EXPECT_EQ(read_config(sources)->ifname(), "^docker");
+  EXPECT_EQ(read_config(sources)->origin(Setting::kIfname), Origin::kNccl);
+  EXPECT_EQ(read_config(sources)->where(Setting::kIfname), "NCCL_SOCKET_IFNAME in the environment");
   sources.system_file = write("system", "WEFT_IFNAME=eth\n");
   EXPECT_EQ(read_config(sources)->ifname(), "eth");
 }
@@ -209,45 +154,6 @@ TEST_F(ConfigTest, AnAddressFamilyThatNcclDoesNotKnowIsWarnedOfWhereItWouldHaveC
   }
 }
 
-TEST_F(ConfigTest, ALineThatSaysNothingIsRefusedWithItsNumber) {
-  ConfigSources sources;
-  sources.user_file = write("user", "WEFT_PATHS=7\nWEFT_LOG info\n");
-  const Result<Config> config = read_config(sources);
-  ASSERT_FALSE(config.ok());
-  EXPECT_TRUE(contains(config.status().words(), "user:2: 'WEFT_LOG info'"))
-      << config.status().words();
-}
-
-TEST_F(ConfigTest, FilesThatCannotBeReadAreWarnedOfAndAbsentOnesAreNot) {
-  ConfigSources sources;
-  sources.user_file = folder_;
-  sources.system_file = folder_ + "/absent";
-  Result<Config> config = read_config(sources);
-  ASSERT_TRUE(config.ok()) << config.status().words();
-  ASSERT_EQ(config->warnings().size(), 1u);
-  EXPECT_TRUE(contains(config->warnings()[0], "not a regular file")) << config->warnings()[0];
-
-  sources.user_file = folder_ + "/fifo";
-  ASSERT_EQ(mkfifo(sources.user_file.c_str(), 0600), 0);
-  config = read_config(sources);
-  ASSERT_TRUE(config.ok());
-  EXPECT_EQ(config->warnings().size(), 1u);
-
-  sources.user_file = write("huge", std::string(70000, '#'));
-  config = read_config(sources);
-  ASSERT_TRUE(config.ok());
-  ASSERT_EQ(config->warnings().size(), 1u);
-  EXPECT_TRUE(contains(config->warnings()[0], "larger than")) << config->warnings()[0];
-}
-
-TEST_F(ConfigTest, BinaryFilesAreHarmless) {
-  ConfigSources sources;
-  std::string bytes;
-  for (int i = 0; i < 4096; ++i) bytes += static_cast<char>(i * 7 + i / 251);
-  sources.user_file = write("binary", bytes);
-  EXPECT_FALSE(read_config(sources).ok());
-}
-
 TEST_F(ConfigTest, TheTableIsCompleteAndItsDefaultsAreAllowed) {
   std::set<std::string> names;
   std::vector<std::string> environment;
@@ -255,6 +161,9 @@ TEST_F(ConfigTest, TheTableIsCompleteAndItsDefaultsAreAllowed) {
     EXPECT_TRUE(names.insert(info.name).second) << info.name << " stands in the table twice";
     EXPECT_STRNE(info.help, "") << info.name;
     EXPECT_NE(info.allowed(), "") << info.name;
+    EXPECT_TRUE(contains(info.allowed(), info.range())) << info.name;
+    EXPECT_TRUE(*info.nccl == '\0' || contains(info.help, info.nccl)) << info.name;
+    EXPECT_FALSE(contains(info.help, "|")) << info.name << ": no table in the README holds it";
     environment.push_back(std::string(info.name) + "=" + info.fallback);
   }
   const Result<Config> config = from_environment(environment);
@@ -262,13 +171,60 @@ TEST_F(ConfigTest, TheTableIsCompleteAndItsDefaultsAreAllowed) {
   EXPECT_EQ(names.size(), kSettingCount);
 }
 
-TEST(LoadConfigTest, ReadsTheProcessEnvironment) {
-  ASSERT_EQ(setenv("HOME", "/nonexistent", 1), 0);
-  ASSERT_EQ(setenv("WEFT_PATHS", "77", 1), 0);
-  const Result<Config> config = load_config();
-  unsetenv("WEFT_PATHS");
+TEST_F(ConfigTest, ControlCharactersAreRefusedAndNotRepeated) {
+  for (const std::string bad : {"WEFT_STATS=/x\ny", "WEFT_IFNAME=\x1b[2J",
+                                "WEFT_LOG=in\x7f"
+                                "fo"}) {
+    const Result<Config> config = from_environment({bad});
+    ASSERT_FALSE(config.ok()) << bad;
+    const std::string words = config.status().words();
+    EXPECT_TRUE(contains(words, "holds control characters")) << words;
+    EXPECT_TRUE(std::none_of(words.begin(), words.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 || c == 127;
+    })) << words;
+  }
+  EXPECT_TRUE(from_environment({"WEFT_STATS=/a folder/\xc3\xa9"}).ok());
+}
+
+TEST_F(ConfigTest, ATextThatIsTooLongIsRefusedInFewWords) {
+  EXPECT_TRUE(from_environment({"WEFT_STATS=" + std::string(kMaxValueBytes, 'x')}).ok());
+  const Result<Config> config =
+      from_environment({"WEFT_STATS=" + std::string(kMaxValueBytes + 1, 'x')});
+  ASSERT_FALSE(config.ok());
+  EXPECT_TRUE(contains(config.status().words(), "is too long")) << config.status().words();
+  EXPECT_LT(config.status().words().size(), 400u);
+}
+
+TEST_F(ConfigTest, AMistypedChoiceIsToldTheOneThatIsNear) {
+  const std::string words = from_environment({"WEFT_FABRIC=UDP"}).status().words();
+  EXPECT_TRUE(contains(words, "did you mean udp?")) << words;
+  const std::string far = from_environment({"WEFT_FABRIC=infiniband"}).status().words();
+  EXPECT_FALSE(contains(far, "did you mean")) << far;
+}
+
+TEST_F(ConfigTest, RowsHaveValueDefaultRangeOriginAndHelpOfEverySetting) {
+  ConfigSources sources;
+  sources.user_file = write("user", "WEFT_SEGMENT=1408\n");
+  sources.environment = {"WEFT_PATHS=8", "WEFT_LOG=warn", "NCCL_SOCKET_FAMILY=AF_INET6"};
+  const Result<Config> config = read_config(sources);
   ASSERT_TRUE(config.ok()) << config.status().words();
-  EXPECT_EQ(config->paths(), 77u);
+  std::map<std::string, SettingRow> rows;
+  for (const SettingRow& row : setting_rows(*config)) rows[row.name] = row;
+  EXPECT_EQ(rows.size(), kSettingCount);
+  EXPECT_EQ(rows["WEFT_PATHS"].value, "8");
+  EXPECT_EQ(rows["WEFT_PATHS"].fallback, "32");
+  EXPECT_EQ(rows["WEFT_PATHS"].range, "1 to 256");
+  EXPECT_EQ(rows["WEFT_PATHS"].origin, "the environment");
+  EXPECT_TRUE(rows["WEFT_PATHS"].set);
+  EXPECT_EQ(rows["WEFT_SEGMENT"].origin, sources.user_file + ":1");
+  EXPECT_EQ(rows["WEFT_SEGMENT"].range, "0 to 65280, a multiple of 128");
+  EXPECT_EQ(rows["WEFT_FAMILY"].value, "ipv6");
+  EXPECT_EQ(rows["WEFT_FAMILY"].origin, "NCCL_SOCKET_FAMILY in the environment");
+  EXPECT_TRUE(rows["WEFT_LOG"].set) << "set, if only to its default";
+  EXPECT_EQ(rows["WEFT_CC"].value, "nscc");
+  EXPECT_EQ(rows["WEFT_CC"].origin, "the default");
+  EXPECT_EQ(rows["WEFT_CC"].range, "nscc, fixed");
+  EXPECT_FALSE(rows["WEFT_CC"].set);
 }
 
 }  // namespace
