@@ -7,7 +7,6 @@
 // calls come from two threads. Ownership: the context owns its comms; flows belong to the endpoint.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <bitset>
 #include <cstdint>
@@ -76,19 +75,10 @@ class Context {
     comms_.erase(comm);
   }
 
-  void set_attributes(const NetAttributes& a) {
-    const std::array<uint32_t, kAttributeWords> words = {
-        static_cast<uint32_t>(a.send.max_peers),
-        static_cast<uint32_t>(a.send.max_flows_per_peer),
-        static_cast<uint32_t>(a.receive.max_peers),
-        static_cast<uint32_t>(a.receive.max_flows_per_peer),
-        a.operations,
-        a.algorithms,
-        a.protocols};
-    for (size_t i = 0; i < kAttributeWords; ++i) {
-      attributes_[i].store(words[i], std::memory_order_relaxed);
-    }
-  }
+  // What goes with every send from now on. One store: NCCL says it before each of its rounds, from
+  // any of its threads.
+  void set_hints(const TrafficHints& hints) { hints_.store(hints, std::memory_order_relaxed); }
+  TrafficHints hints() const { return hints_.load(std::memory_order_relaxed); }
 
   // For connect(), which holds it throughout.
   std::mutex& mutex() { return mutex_; }
@@ -100,14 +90,13 @@ class Context {
   std::bitset<kMaxDevices> devices_used;
 
  private:
-  static constexpr size_t kAttributeWords = 7;
-
   const uint64_t id_;
   const int32_t traffic_class_;
   std::mutex mutex_;
   uint64_t last_ticket_ = 0;
   std::unordered_map<Comm*, std::unique_ptr<Comm>> comms_;
-  std::array<std::atomic<uint32_t>, kAttributeWords> attributes_{};
+  std::atomic<TrafficHints> hints_{TrafficHints{}};
+  static_assert(decltype(hints_)::is_always_lock_free);
 };
 
 }  // namespace weft::plugin

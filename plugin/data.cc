@@ -57,9 +57,9 @@ nccl::Result isend(void* send_comm, void* data, size_t size, int tag, void* mhan
     if (size > 0 && data == nullptr) return refuse("isend", "no data");
     if (size > kMaxMessageBytes) return refuse("isend", "more than maxP2pBytes");
     Request* posted = nullptr;
-    const Answer answer =
-        comm->endpoint->send(comm->send, static_cast<const std::byte*>(data), size, tag,
-                             static_cast<const Registration*>(mhandle), &posted);
+    const Answer answer = comm->endpoint->send(comm->send, static_cast<const std::byte*>(data),
+                                               size, tag, static_cast<const Registration*>(mhandle),
+                                               &posted, comm->context->hints());
     return conclude("isend", *comm, answer, posted, request);
   });
 }

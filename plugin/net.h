@@ -45,7 +45,7 @@ struct Properties {
   int max_multi_request_size = 1;
 };
 
-// A hint of what the next comms are for.
+// A hint of what the next comms and messages are for. The masks' bits: nccl/common.h.
 struct NetAttributes {
   struct Side {
     int32_t max_peers = 0;

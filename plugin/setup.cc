@@ -6,6 +6,7 @@
 
 #include "plugin/comm.h"
 #include "plugin/guard.h"
+#include "plugin/hints.h"
 #include "plugin/net.h"
 #include "plugin/process.h"
 #include "transport/system/phrase.h"
@@ -97,7 +98,7 @@ nccl::Result finalize(void* context) noexcept {
 
 nccl::Result set_attributes(void* context, const NetAttributes& attributes) noexcept {
   if (context == nullptr) return refuse("setNetAttr", "no context");
-  static_cast<Context*>(context)->set_attributes(attributes);
+  static_cast<Context*>(context)->set_hints(hints_of(attributes));
   return nccl::kSuccess;
 }
 
@@ -187,8 +188,8 @@ nccl::Result accept(void* listen_comm, void** receive_comm) noexcept {
 }
 
 nccl::Result close_send(void* send_comm) noexcept {
-  return guarded_end("closeSend",
-                 [&] { return close_flow("closeSend", comm_of(send_comm, Comm::Kind::kSend)); });
+  return guarded_end(
+      "closeSend", [&] { return close_flow("closeSend", comm_of(send_comm, Comm::Kind::kSend)); });
 }
 
 nccl::Result close_receive(void* receive_comm) noexcept {

@@ -13,6 +13,13 @@ namespace {
 constexpr Duration kLastRepeat = milliseconds(10);
 constexpr Duration kLongPoll = milliseconds(1);  // a longer gap makes RTT samples upper bounds
 
+std::string in_words(const TrafficHints& hints) {
+  if (hints == TrafficHints{}) return "";
+  return ", last hint: operations " + std::to_string(hints.operations) + ", " +
+         std::to_string(hints.peers) + " peers, " + std::to_string(hints.flows_per_peer) +
+         " flows a peer" + (hints.latency_bound ? ", latency-bound" : "");
+}
+
 }  // namespace
 
 Connection::Connection(const ConnectionConfig& config) : parts_(std::make_unique<Parts>(config)) {}
@@ -207,7 +214,8 @@ std::string Connection::describe(Time now) const {
          std::to_string(killing) + " ending), heard " + in_us(p.liveness.last_heard()) +
          ", loss timer " + in_us(p.sender.ledger().deadline()) + ", repeat " + in_us(p.repeat_at) +
          ", ack " + in_us(p.receiver.deadline()) + ", liveness " + in_us(p.liveness.deadline()) +
-         (p.control_due(now) ? ", control due" : "") + (p.failed ? ", failed" : "");
+         (p.control_due(now) ? ", control due" : "") + (p.failed ? ", failed" : "") +
+         in_words(p.sender.hints());
 }
 
 }  // namespace weft

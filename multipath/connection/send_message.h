@@ -44,7 +44,8 @@ struct SendMessage : ReadyHook, TouchedHook, RecordHook, QueryHook, DoneHook {
 
   uint32_t segment_bytes = 0;
   uint32_t segments = 0;
-  uint32_t next = 0;  // the first that was never sent
+  bool urgent = false;  // goes before all that is not
+  uint32_t next = 0;    // the first that was never sent
   BitWindow<kSegmentWindow> acked;
   BitWindow<kSegmentWindow> repair;  // dead and not yet sent again; its base is acked's
   uint32_t repairs = 0;              // bits in `repair`

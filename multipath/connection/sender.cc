@@ -71,6 +71,7 @@ bool Sender::post(const MatchedSend& send) {
   m->segment_bytes = config_.segment_bytes;
   m->segments =
       send.bytes == 0 ? 1 : static_cast<uint32_t>((send.bytes - 1) / m->segment_bytes + 1);
+  m->urgent = m->is_short() || (send.hints.latency_bound && send.bytes <= kUrgentBytes);
   m->next = 0;
   m->acked.reset();
   m->repair.reset();
@@ -84,6 +85,7 @@ bool Sender::post(const MatchedSend& send) {
   granted->message[send.part] = m;
   ++f->open_messages;
   ++open_messages_;
+  hints_ = send.hints;
   if (!m->recorded) {
     ++unrecorded_;
     records_.push_back(*m);
@@ -94,8 +96,8 @@ bool Sender::post(const MatchedSend& send) {
 
 void Sender::make_ready(SendMessage& m) {
   if (m.ReadyHook::linked() || !m.flow || !m.sendable()) return;
-  if (m.is_short()) {
-    small_.push_back(m);
+  if (m.urgent) {
+    urgent_.push_back(m);
     return;
   }
   SendFlowState& f = *m.flow;

@@ -3,9 +3,9 @@
 //
 // A grant is kept per flow until every part of it was matched and completed; it is surfaced to the
 // caller, in number order, once the regions it names are known. A matched send becomes a
-// SendMessage. Messages of one segment go first, in order; the others share the window by deficit
-// round robin between flows, a burst at a time, each burst on the path the selector picks. A
-// message is complete when the receiver has all of it and nothing reads its source any more.
+// SendMessage. Urgent messages (of one segment, or hinted to be latency-bound and not long) go
+// first, in order; the others share the window by deficit round robin between flows, a burst at a
+// time, each burst on the path the selector picks. A message is complete when the receiver has all of it and nothing reads its source any more.
 //
 // Failure: a flow fails alone, with everything on it; its messages linger (reading nothing) until
 // their copies are settled, because their slots name them to the receiver. Bounds: kMaxReceives
@@ -102,6 +102,7 @@ class Sender {
   const Ledger& ledger() const { return ledger_; }
   bool idle() const { return messages_.in_use() == 0; }
   uint32_t open_messages() const { return open_messages_; }
+  const TrafficHints& hints() const { return hints_; }  // of the latest send
   bool wants_peer() const { return open_messages_ > 0; }
   void add_last_word(std::vector<wire::FlowState>* out) const;
 
@@ -127,7 +128,7 @@ class Sender {
   SendMessagePool messages_;
   Ledger ledger_;
   std::vector<std::unique_ptr<SendFlowState>> flows_;  // by flow_index
-  IntrusiveList<SendMessage, ReadyHook> small_;
+  IntrusiveList<SendMessage, ReadyHook> urgent_;
   IntrusiveList<SendFlowState, TurnHook> turns_;
   IntrusiveList<SendFlowState, GrantHook> granted_;
   IntrusiveList<SendFlowState, SeenHook> seen_;
@@ -140,6 +141,7 @@ class Sender {
   Time seen_deadline_;  // when the first of seen_ is due
   uint32_t unrecorded_ = 0;
   uint32_t open_messages_ = 0;
+  TrafficHints hints_;
 };
 
 }  // namespace weft

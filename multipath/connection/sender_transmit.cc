@@ -22,9 +22,9 @@ constexpr uint64_t number_of(uint64_t cookie) {
 
 }  // namespace
 
-// Messages of one segment first; then the flow whose turn it is, its oldest message.
+// Urgent messages first; then the flow whose turn it is, its oldest message.
 SendMessage* Sender::next_message() {
-  if (SendMessage* m = small_.front()) return m;
+  if (SendMessage* m = urgent_.front()) return m;
   SendFlowState* f = turns_.front();
   return f ? f->ready.front() : nullptr;
 }
@@ -54,7 +54,7 @@ bool Sender::send_burst(SendMessage& m, Path& path, Time now, Outbox& out) {
     sent += std::max<uint64_t>(m.length(segment), 1);
   }
   if (!m.sendable()) m.ReadyHook::unlink();
-  if (m.is_short() || !m.flow) return sent > 0;
+  if (m.urgent || !m.flow) return sent > 0;
   SendFlowState& f = *m.flow;
   f.deficit -= static_cast<int64_t>(sent);
   if (f.ready.empty()) {

@@ -59,6 +59,21 @@ struct ReceivePart {
   int32_t tag = 0;
 };
 
+// What the application said of the traffic around a send (NCCL's setNetAttr, from version 11 on).
+// Only hints: nothing breaks when they are wrong. Eight bytes, so that they change as one.
+struct TrafficHints {
+  uint32_t operations = 0;     // a mask whose meaning is the application's; 0: not said
+  uint16_t peers = 0;          // to whom it sends at once, at most; 0: not said
+  uint8_t flows_per_peer = 0;  // likewise
+  bool latency_bound = false;  // somebody waits for each of the messages
+
+  bool operator==(const TrafficHints&) const = default;
+};
+
+// Messages up to here go before all others if they are latency-bound: as much as one of NCCL's LL
+// protocol carries. Longer ones would hold up what waits beside them.
+inline constexpr uint64_t kUrgentBytes = 64 << 10;
+
 // A send that was matched to a grant (see Matcher).
 struct MatchedSend {
   FlowId flow = 0;
@@ -69,6 +84,7 @@ struct MatchedSend {
   uint32_t local_key = 0;
   RegionId region = 0;
   Token token = 0;
+  TrafficHints hints;
 };
 
 enum class Failure : uint8_t {

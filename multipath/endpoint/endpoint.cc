@@ -71,8 +71,9 @@ class EndpointImpl final : public Endpoint, private Chores {
   }
 
   Answer send(SendFlow* flow, const std::byte* data, uint64_t bytes, int32_t tag,
-              const Registration* registration, Request** request) override {
-    const Answer answer = flow->send(data, bytes, tag, registration, request);
+              const Registration* registration, Request** request,
+              const TrafficHints& hints) override {
+    const Answer answer = flow->send(data, bytes, tag, registration, request, hints);
     if (answer <= Answer::kAgain) progress_.notify();  // again: the engine is to watch the peer
     if (answer == Answer::kAgain) progress_.drive();   // perhaps the grant is here already
     return answer;

@@ -122,9 +122,11 @@ class Endpoint {
 
   // --- Data.
 
-  // kPosted: *request is to be tested; else *request is null.
+  // kPosted: *request is to be tested; else *request is null. `hints`: of the traffic at this
+  // moment.
   virtual Answer send(SendFlow* flow, const std::byte* data, uint64_t bytes, int32_t tag,
-                      const Registration* registration, Request** request) = 0;
+                      const Registration* registration, Request** request,
+                      const TrafficHints& hints = {}) = 0;
   virtual Answer receive(ReceiveFlow* flow, std::span<const ReceiveBuffer> parts,
                          Request** request) = 0;
   // Drives the engine if the request is not complete. *done: the request is over and its pointer

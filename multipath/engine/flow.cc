@@ -12,7 +12,8 @@ namespace weft {
 void Flow::submit() { engine_.submit(*this); }
 
 Answer SendFlow::send(const std::byte* data, uint64_t bytes, int32_t tag,
-                      const Registration* registration, Request** request) {
+                      const Registration* registration, Request** request,
+                      const TrafficHints& hints) {
   *request = nullptr;
   if (failure() != Failure::kNone) return Answer::kFailed;
   if (bytes > 0) {
@@ -54,6 +55,7 @@ Answer SendFlow::send(const std::byte* data, uint64_t bytes, int32_t tag,
     command.region = registration->region;
   }
   command.token = reinterpret_cast<Token>(taken);
+  command.hints = hints;
   lane->commands.push(command);  // has room: see the head of flow.h
   submit();
   *request = taken;

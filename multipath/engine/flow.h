@@ -128,7 +128,7 @@ class SendFlow final : public Flow {
 
   // `registration` may be null when bytes == 0.
   Answer send(const std::byte* data, uint64_t bytes, int32_t tag, const Registration* registration,
-              Request** request);
+              Request** request, const TrafficHints& hints = {});
   void release(Request& request) override { requests_.release(request); }
 
  private:

@@ -60,6 +60,10 @@ typedef Result (*ProfilerCallback)(void** event_handle, int type, void* parent_h
 /// What kind of memory a pointer names: `type` of regMr, and a mask in Properties::ptr_support.
 enum { kPtrHost = 0x1, kPtrCuda = 0x2, kPtrDmaBuf = 0x4 };
 
+/// Bits of the protocol mask that setNetAttr is given (API v11 and later). All bits are set when
+/// nothing is said, as before connect and for point-to-point operations.
+enum { kProtocolLL = 0x1, kProtocolLL128 = 0x2, kProtocolSimple = 0x4 };
+
 /// ncclNetDeviceType: kDeviceHost means that the CPU drives the device.
 enum { kDeviceHost = 0, kDeviceUnpack = 1 };
 

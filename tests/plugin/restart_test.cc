@@ -5,25 +5,22 @@
 // Roles: `echo` sends back what it gets until the other end leaves; `patient` is one with a longer peer
 // time-out. `last_receive` never calls again after its last receive was reported. `replaced` sees its
 // peer die, and another one take its place and its ports.
-#include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <thread>
 
-#include "tests/plugin/peer.h"
 #include "tests/plugin/holdings.h"
+#include "tests/plugin/own_network.h"
+#include "tests/plugin/peer.h"
 
 namespace weft::plugin_test {
 namespace {
@@ -46,26 +43,17 @@ void last_receive(int fd) {
   Registered sink(link.receive, to);
   std::vector<void*> receives;
   for (int i = 0; i < kRounds; ++i) {
-    receives.push_back(
-        post_receive(link.receive, to.data() + i * kBytes, kBytes, 0, sink.get()));
+    receives.push_back(post_receive(link.receive, to.data() + i * kBytes, kBytes, 0, sink.get()));
   }
   ASSERT_EQ(wait_all(receives), nccl::kSuccess);
   hear(fd);  // not one call until the sender says that it has finished
   sink.drop();
 }
 
-// A network of our own, with few ports.
-bool own_network() {
-  if (::unshare(CLONE_NEWNET) != 0) return false;
-  const int fd = ::socket(AF_INET, SOCK_DGRAM, 0);
-  ifreq loopback{};
-  std::strcpy(loopback.ifr_name, "lo");
-  loopback.ifr_flags = IFF_UP;
-  const bool up = ::ioctl(fd, SIOCSIFFLAGS, &loopback) == 0;
-  ::close(fd);
+bool few_ports() {
   std::ofstream range("/proc/sys/net/ipv4/ip_local_port_range");
   range << "20000 20199" << std::flush;
-  return up && range.good();
+  return range.good();
 }
 
 void occupy_udp_ports_but(const std::set<int>& spared) {
@@ -80,7 +68,7 @@ void occupy_udp_ports_but(const std::set<int>& spared) {
 }
 
 void replaced(int fd) {
-  if (!own_network()) {
+  if (!own_network() || !few_ports()) {
     say(fd, 'n');
     return;
   }

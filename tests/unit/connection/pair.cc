@@ -54,12 +54,13 @@ bool Pair::receive(int host, FlowId flow, Buffer* to, int32_t tag, Token token) 
   return end[host]->post_receive(flow, {&part, 1}, token);
 }
 
-bool Pair::send(int host, FlowId flow, Buffer* from, size_t bytes, int32_t tag, Token token) {
+bool Pair::send(int host, FlowId flow, Buffer* from, size_t bytes, int32_t tag, Token token,
+                const TrafficHints& hints) {
   for (auto& [id, matcher] : matchers_[host]) {
     Matcher::Match match;
     if (id != flow || matcher->match(tag, bytes, &match) != Matcher::Answer::kMatched) continue;
     return end[host]->post_send(
-        {flow, match.number, match.part, from->base(), bytes, 0, from->region, token});
+        {flow, match.number, match.part, from->base(), bytes, 0, from->region, token, hints});
   }
   return false;
 }

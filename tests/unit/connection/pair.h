@@ -41,7 +41,8 @@ class Pair {
   Buffer* buffer(int host, size_t bytes, std::byte fill = std::byte{0xee});
   bool receive(int host, FlowId flow, Buffer* to, int32_t tag = 0, Token token = 0);
   // Matches and posts; false when there is no grant yet.
-  bool send(int host, FlowId flow, Buffer* from, size_t bytes, int32_t tag = 0, Token token = 0);
+  bool send(int host, FlowId flow, Buffer* from, size_t bytes, int32_t tag = 0, Token token = 0,
+            const TrafficHints& hints = {});
 
   // One turn of an end: timers, transmission into `wire`, events.
   void turn(int host);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How flows share a connection: small messages first, deficit round robin between the others, no
+// How flows share a connection: urgent messages first, deficit round robin between the others, no
 // flow in another's way.
 #include <gtest/gtest.h>
 
@@ -10,25 +10,80 @@ namespace {
 
 using Kind = Event::Kind;
 
-TEST(Sharing, ASmallMessageOvertakesALargeOne) {
+// How many segments of others went before the last of a message of `bytes`, sent with `hints`
+// while a large one fills the window.
+size_t others_ahead(size_t bytes, const TrafficHints& hints) {
   Pair pair({}, [](ConnectionConfig& c) { c.window_bytes = 16 << 10; });
-  const FlowId large = pair.open_flow(0), small = pair.open_flow(0);
-  ASSERT_TRUE(pair.receive(1, large, pair.buffer(1, 1 << 20)));
-  ASSERT_TRUE(pair.receive(1, small, pair.buffer(1, 100)));
+  const FlowId large = pair.open_flow(0), late = pair.open_flow(0);
+  EXPECT_TRUE(pair.receive(1, large, pair.buffer(1, 4 << 20)));
+  EXPECT_TRUE(pair.receive(1, late, pair.buffer(1, bytes)));
   pair.settle();
-  ASSERT_TRUE(pair.send(0, large, pair.buffer(0, 1 << 20), 1 << 20));
+  EXPECT_TRUE(pair.send(0, large, pair.buffer(0, 4 << 20), 4 << 20));
   pair.turn(0);
-  ASSERT_TRUE(pair.send(0, small, pair.buffer(0, 100), 100));
+  EXPECT_TRUE(pair.send(0, late, pair.buffer(0, bytes), bytes, 0, 0, hints));
   const size_t before = pair.history.size();
-  pair.turn(1), pair.deliver(), pair.turn(1), pair.deliver(), pair.turn(0);
-  size_t ahead = 0;
-  for (size_t i = before; i < pair.history.size(); ++i) {
+  for (int i = 0; i < 60; ++i) {
+    pair.now = pair.now + microseconds(100);  // acks are due
+    pair.deliver(), pair.turn(1), pair.deliver(), pair.turn(0);
+  }
+  size_t ahead = 0, sent = 0;
+  for (size_t i = before; i < pair.history.size() && sent < bytes; ++i) {
     const Parcel& p = pair.history[i];
     if (p.from != 0 || p.control || p.is_probe()) continue;
-    if (p.header.flow == small) break;
-    ++ahead;
+    (p.header.flow == late ? sent : ahead) += p.header.flow == late ? p.segment.bytes : 1;
   }
-  EXPECT_EQ(ahead, 0u) << "it goes as soon as the window has room";
+  EXPECT_EQ(sent, bytes);
+  return ahead;
+}
+
+constexpr TrafficHints kLatencyBound{0x10, 2, 1, true}, kBulk{0x10, 2, 1, false};
+
+TEST(Sharing, ASmallMessageOvertakesALargeOne) {
+  EXPECT_EQ(others_ahead(100, {}), 0u) << "it goes as soon as the window has room";
+}
+
+TEST(Sharing, WhatIsHintedToBeLatencyBoundOvertakesALargeMessage) {
+  EXPECT_EQ(others_ahead(32 << 10, kLatencyBound), 0u);
+  EXPECT_EQ(others_ahead(kUrgentBytes, kLatencyBound), 0u);
+  EXPECT_GT(others_ahead(32 << 10, {}), 0u) << "without the hint it shares";
+  EXPECT_GT(others_ahead(32 << 10, kBulk), 0u);
+}
+
+TEST(Sharing, ALongMessageOvertakesNothingWhateverTheHint) {
+  EXPECT_GT(others_ahead(kUrgentBytes + 128, kLatencyBound), 0u);
+}
+
+TEST(Sharing, AnUrgentMessageOfManySegmentsIsRepairedLikeOthers) {
+  Pair pair({}, [](ConnectionConfig& c) { c.window_bytes = 64 << 10; });
+  const FlowId large = pair.open_flow(0), late = pair.open_flow(0);
+  ASSERT_TRUE(pair.receive(1, large, pair.buffer(1, 4 << 20)));
+  Pair::Buffer* to = pair.buffer(1, 20'000);
+  ASSERT_TRUE(pair.receive(1, late, to));
+  pair.settle();
+  Pair::Buffer* from = pair.buffer(0, 20'000, std::byte{0x5a});
+  ASSERT_TRUE(pair.send(0, late, from, 20'000, 0, 0, kLatencyBound));
+  ASSERT_TRUE(pair.send(0, large, pair.buffer(0, 4 << 20), 4 << 20));
+  int lost = 0;
+  pair.lose = [&](const Parcel& p) {
+    return p.from == 0 && !p.control && !p.is_probe() && p.header.flow == late &&
+           p.header.segment % 3 == 1 && lost++ < 4;
+  };
+  ASSERT_TRUE(pair.run([&] { return pair.count(1, Kind::kReceived) == 1; }));
+  ASSERT_TRUE(pair.run([&] { return pair.count(1, Kind::kReceived) == 2; }));
+  EXPECT_GE(lost, 4);
+  EXPECT_TRUE(to->bytes == from->bytes);
+}
+
+TEST(Sharing, TheLatestHintIsToldWithWhatTheConnectionWaitsFor) {
+  Pair pair;
+  const FlowId flow = pair.open_flow(0);
+  ASSERT_TRUE(pair.receive(1, flow, pair.buffer(1, 10)));
+  pair.settle();
+  EXPECT_EQ(pair.end[0]->describe(pair.now).find("hint"), std::string::npos);
+  ASSERT_TRUE(pair.send(0, flow, pair.buffer(0, 10), 10, 0, 0, kLatencyBound));
+  EXPECT_NE(pair.end[0]->describe(pair.now).find("operations 16, 2 peers, 1 flows a peer, latency"),
+            std::string::npos)
+      << pair.end[0]->describe(pair.now);
 }
 
 TEST(Sharing, TwoFlowsGetEqualShares) {
