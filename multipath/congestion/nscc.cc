@@ -63,8 +63,8 @@ double NsccLaw::target() const {
   return pipe_.target_delay().seconds() * std::min(scale, kTargetMost);
 }
 
-// Half-way between the capacity, of which each who shares a link only learns his share, and one size
-// for all: so the smaller grows faster for its size.
+// Half-way between the capacity, of which each who shares a link only learns his share, and one
+// size for all: so the smaller grows faster for its size.
 double NsccLaw::growth_unit() const {
   return std::sqrt(static_cast<double>(pipe_.capacity()) * kTargetWindow);
 }

@@ -6,13 +6,14 @@
 // queues of others, and it only rises when even the least window is answered more slowly for a
 // second: then the ways are longer, and it is not our own queue. (A windowed minimum, as in BBR,
 // makes the queue of a flow that never pauses part of the base.) The rate is a windowed maximum of
-// what was delivered, until then the port's own claim. Noise is the mean deviation of RTT samples from
-// a mean that follows them, over the last intervals and within bounds that the fabric sets: our own
-// queues are in it too. From these follow the two delays that matter: `mark_delay`, from which a
-// queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this stands in for
-// ECN almost without loss), and `target_delay`, what a law aims at (the base RTT: NSCC without
-// trimming), both no less than a multiple of the noise. Where noise decides, the two are one: marks
-// well below the target would be everywhere, and a selector could not tell a slow way from others.
+// what was delivered, until then the port's own claim. Noise is the mean deviation of RTT samples
+// from a mean that follows them, over the last intervals and within bounds that the fabric sets:
+// our own queues are in it too. From these follow the two delays that matter: `mark_delay`, from
+// which a queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this stands
+// in for ECN almost without loss), and `target_delay`, what a law aims at (the base RTT: NSCC
+// without trimming), both no less than a multiple of the noise. Where noise decides, the two are
+// one: marks well below the target would be everywhere, and a selector could not tell a slow way
+// from others.
 //
 // Pure; one object a connection. All sizes are payload bytes.
 #pragma once

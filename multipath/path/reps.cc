@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// A burst that comes back with an ECN mark costs its path so many turns: where one in five does, the
-// path gets two turns in five, and other ways carry more before this one's queue overflows.
+// A burst that comes back with an ECN mark costs its path so many turns: where one in five does,
+// the path gets two turns in five, and other ways carry more before this one's queue overflows.
 constexpr double kEcnCost = 8;
 constexpr double kEcnGain = 1.0 / 8;  // of the share of marked bursts, a burst
 

@@ -32,7 +32,7 @@ class PathMask {
 // What an answer says about the way it took.
 enum class Mark : uint8_t {
   kNone,
-  kQueue,  // it met a queue longer than the mark delay: as all ways do where the law keeps them full
+  kQueue,  // met a queue longer than the mark delay: as all ways do where the law keeps them full
   kEcn,    // a switch on the way says that it is congested
 };
 

@@ -59,8 +59,10 @@ def main():
         explain(target, artifact)
     if not arguments.caught:
         return 1 if run.returncode != 0 else 0
-    caught = run.returncode != 0 and artifact and "AddressSanitizer: heap-buffer-overflow" in run.stdout
-    print("the planted mistake was %s" % ("found" if caught else "NOT found: fuzzing proves nothing"))
+    report = "AddressSanitizer: heap-buffer-overflow"
+    caught = run.returncode != 0 and artifact and report in run.stdout
+    print("the planted mistake was %s" %
+          ("found" if caught else "NOT found: fuzzing proves nothing"))
     return 0 if caught else 1
 
 

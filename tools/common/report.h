@@ -34,7 +34,8 @@ struct PluginFigures {
   std::string add(const std::string& lines);
 };
 
-/// What stands in the way of writing a file of that name, empty when nothing seems to. Creates nothing.
+/// What stands in the way of writing a file of that name, empty when nothing seems to.
+/// Creates nothing.
 std::string why_not_writable(const std::string& path);
 
 struct Report {

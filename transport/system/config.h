@@ -2,9 +2,9 @@
 //
 // What a user can set: one table of WEFT_* variables, and the values in force in this process.
 //
-// Sources, the first that names a variable wins: the environment, ~/.weft.conf, /etc/weft.conf, what
-// NCCL was told (a column of the table), the table's default. Files hold NAME=VALUE lines and #
-// comments; an empty value counts as not set.
+// Sources, the first that names a variable wins: the environment, ~/.weft.conf, /etc/weft.conf,
+// what NCCL was told (a column of the table), the table's default. Files hold NAME=VALUE lines and
+// # comments; an empty value counts as not set.
 // Invariant: a Config only ever holds values that its table allows, and each knows where it came
 // from. So nobody else in Weft reads the environment, and nobody checks a range twice.
 // A value that is in force and not allowed is refused, and so is a line that is none; all such in
@@ -147,8 +147,8 @@ struct ConfigSources {
 Result<Config> read_config(const ConfigSources& sources);
 
 // The usual places, for a process with this environment (null: empty). $HOME says where ~ is, and
-// has to be absolute. `privileged`: the process has rights that its caller lacks; then /etc/weft.conf
-// is all, since the environment, $HOME with it, is what the caller made it.
+// has to be absolute. `privileged`: the process has rights that its caller lacks; then
+// /etc/weft.conf is all, since the environment, $HOME with it, is what the caller made it.
 ConfigSources usual_sources(char** environment, bool privileged);
 // Those of this process: `environ`, and AT_SECURE as in secure_getenv(3).
 ConfigSources usual_sources();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of settings as a person reads it: a row of words a setting, values and origins included.
-// How rows are laid out is for whoever prints them. The text is safe for a terminal: control
-// characters are replaced; it may still hold bytes that are no UTF-8, as names of files may.
+// The table of settings as a person reads it: a row of words a setting, values and origins
+// included. How rows are laid out is for whoever prints them. The text is safe for a terminal:
+// control characters are replaced; it may still hold bytes that are no UTF-8, as names of files
+// may.
 // Threading: any. Nothing fails but memory.
 #pragma once
 

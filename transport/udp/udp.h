@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain kernel UDP over IPv4 or IPv6 as a fabric: what a caller needs to open one and to look into it.
+// Plain kernel UDP over IPv4 or IPv6 as a fabric: what a caller needs to open one and to look into
+// it.
 //
 // An endpoint has N sockets, each bound to a port of its own, shared by all its links. Routers and
 // switches choose a way by the four-tuple, so a pair of ports is a path: path i of a link goes from

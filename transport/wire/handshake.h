@@ -34,8 +34,8 @@
 //   5 opened     request u32, flow u32
 //   6 last word  statements as in control packets (control.h)
 //   7 goodbye    nothing: the connection is over, and its last word was said
-//   8 resume     a first frame too: connection u32, reserved u32, token u64 under which its receiver
-//                is addressed; this stream is to take the place of the connection's own
+//   8 resume     a first frame too: connection u32, reserved u32, token u64 under which its
+//                receiver is addressed; this stream is to take the place of the connection's own
 //   9 resumed    nothing: it does
 //
 // Introduction:

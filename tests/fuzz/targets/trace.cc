@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/fuzz/fuzz.h"
@@ -16,7 +17,9 @@ namespace {
 class Folder {
  public:
   Folder() {
-    path_ = access("/dev/shm", W_OK) == 0 ? "/dev/shm/weft_fuzz_XXXXXX" : "/tmp/weft_fuzz_XXXXXX";
+    const bool memory = access("/dev/shm", W_OK) == 0;
+    path_ = memory ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+    path_ += "/weft_fuzz_XXXXXX";
     promise(mkdtemp(path_.data()) != nullptr, "a folder can be made");
   }
   ~Folder() {

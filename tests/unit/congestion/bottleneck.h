@@ -4,7 +4,8 @@
 //
 // It feeds pipe and law as a connection does: a sample, what was delivered, an ack with the queue
 // delay and the mark that the pipe makes of it; a lost packet is told a quarter of an RTT late.
-// Virtual time and one seed: a run is the same on every machine. Single thread; the flows are owned.
+// Virtual time and one seed: a run is the same on every machine. Single thread; the flows are
+// owned.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Configuration, the sources: which of them wins, where the usual ones are, names that there are not,
-// and what the log hears of it all.
+// Configuration, the sources: which of them wins, where the usual ones are, names that there are
+// not, and what the log hears of it all.
 #include "tests/unit/system/config_fixture.h"
 #include "transport/system/log.h"
 

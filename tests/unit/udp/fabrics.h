@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two UDP fabrics on loopback that are linked, a sink that counts, and a peer that is plain sockets.
+// Two UDP fabrics on loopback that are linked, a sink that counts, and a peer that is plain
+// sockets.
 #pragma once
 
 #include <gtest/gtest.h>
