@@ -60,8 +60,9 @@ struct ReceivePart {
 };
 
 // What the application said of the traffic around a send (NCCL's setNetAttr, from version 11 on).
-// Only hints: nothing breaks when they are wrong. Eight bytes, so that they change as one.
-struct TrafficHints {
+// Only hints: nothing breaks when they are wrong. Eight bytes, so that they change as one; aligned,
+// or clang calls a library (libatomic) for it that the plugin does not have.
+struct alignas(8) TrafficHints {
   uint32_t operations = 0;     // a mask whose meaning is the application's; 0: not said
   uint16_t peers = 0;          // to whom it sends at once, at most; 0: not said
   uint8_t flows_per_peer = 0;  // likewise
