@@ -33,7 +33,7 @@ void expect_refused(const std::vector<std::string>& arguments, int code, const c
 TEST(Usage, IsRefusedWithWordsThatHelp) {
   const std::string tcp = faulty_plugin("tcp");
   const std::string trace = trace_path("a-ops-cts");
-  expect_refused({}, kUsage, "nothing to do.*replay, allreduce, stream, latency");
+  expect_refused({}, kUsage, "nothing to do.*replay, check, allreduce, stream, latency");
   expect_refused({"sideways"}, kUsage, "'sideways' is no subcommand.*latency");
   expect_refused({"stream", "--plugin", tcp}, kUsage, "--bytes");
   expect_refused({"stream", "--bytes", "12x", "--plugin", tcp}, kUsage, "12x.*64K");
@@ -112,13 +112,12 @@ TEST(Usage, APluginThatIsNoneIsSaidToBeNone) {
   expect_refused({"stream", "--bytes", "1M", "--plugin", "/tmp"}, kUsage, "/tmp: a folder");
   expect_refused({"stream", "--bytes", "1M", "--plugin", trace_path("README.md")}, kFailed,
                  "cannot load the plugin");
-  expect_refused(
-      {"stream", "--bytes", "1M", "--api", "11", "--plugin", faulty_plugin("no-table")}, kFailed,
-      "no ncclNetPlugin_v11.*it has v8");
+  expect_refused({"stream", "--bytes", "1M", "--api", "11", "--plugin", faulty_plugin("no-table")},
+                 kFailed, "no ncclNetPlugin_v11.*it has v8");
 }
 
 TEST(Usage, HelpExplainsAndHasExamples) {
-  for (const char* mode : {"replay", "allreduce", "stream", "latency"}) {
+  for (const char* mode : {"replay", "check", "allreduce", "stream", "latency"}) {
     EXPECT_EQ(run_tool({mode, "--help"}).exit_code, 0);
   }
   const ToolRun run = run_tool({"--help"});

@@ -12,6 +12,7 @@
 
 #include "tools/common/numbers.h"
 #include "tools/ncclnet/allreduce.h"
+#include "tools/ncclnet/check.h"
 #include "tools/ncclnet/latency.h"
 #include "tools/ncclnet/launcher.h"
 #include "tools/ncclnet/rank.h"
@@ -43,6 +44,7 @@ int rank_main(int argc, char** argv) {
 std::string plan_replay(const Options& options, Trace& trace, Plan& plan) {
   const std::string why = load_trace(options.directory, trace);
   if (!why.empty()) return why;
+  if (trace.ending != Ending::kWhole) return trace.name + ": this run ends in the middle";
   plan.ranks = static_cast<uint32_t>(trace.ranks.size());
   plan.total_bytes = trace.bytes;
   plan.describe_line = [&trace](uint32_t rank, uint32_t thread, uint32_t number) {
@@ -68,6 +70,7 @@ int parent_main(int argc, char** argv) {
   int exit_code = tools::kUsage;
   const auto options = parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
+  if (options->mode == Mode::kCheck) return run_check(*options);
   Plan plan;
   Trace trace;
   // Before the run, not after it.
@@ -78,6 +81,7 @@ int parent_main(int argc, char** argv) {
   }
   switch (options->mode) {
     case Mode::kReplay: why = plan_replay(*options, trace, plan); break;
+    case Mode::kCheck: break;  // above
     case Mode::kAllreduce: plan_allreduce(*options, plan); break;
     case Mode::kStream: plan_stream(*options, plan); break;
     case Mode::kLatency: plan_latency(*options, plan); break;

@@ -14,6 +14,7 @@
 #include "tools/common/exit_codes.h"
 #include "tools/common/numbers.h"
 #include "tools/ncclnet/option_checks.h"
+#include "tools/ncclnet/replay_options.h"
 #include "tools/ncclnet/versions.h"
 
 namespace weft::ncclnet {
@@ -29,6 +30,7 @@ constexpr double kLeastSeconds = 0.001;
 constexpr const char* kExamples =
     "Examples:\n"
     "  weft_ncclnet replay tests/traces/b-ddp-cts --rules strict\n"
+    "  weft_ncclnet check tests/traces/b-ddp-eager --rules relaxed\n"
     "  weft_ncclnet allreduce --ranks 4 --bytes 64K,1M,32M --iterations 20\n"
     "  weft_ncclnet stream --bytes 1M --seconds 5 --plugin build/plugin/libnccl-net-weft.so\n"
     "  weft_ncclnet stream --bytes 1M --seconds 5 --ranks-in left,right --json result.json\n"
@@ -99,15 +101,6 @@ std::string check_common(Options& o) {
   return {};
 }
 
-std::string check_replay(const Options& o) {
-  if (o.rules == "relaxed") {
-    return "--rules relaxed cannot be replayed yet; use --rules strict with a trace that was "
-           "recorded on a clear-to-send plugin (the ones named *-cts)";
-  }
-  if (o.rules != "strict") return fmt::format("--rules {}: use strict", o.rules);
-  return {};
-}
-
 std::string check_bytes(Options& o, const Words& words, uint64_t most, uint64_t multiple) {
   for (const std::string& word : words.bytes) {
     const auto size = tools::parse_size(word);
@@ -153,14 +146,8 @@ CLI::App* add_latency(CLI::App& app, Words& words) {
 }
 
 void add_modes(CLI::App& app, Options& o, Words& words) {
-  CLI::App* replay =
-      app.add_subcommand("replay", "Replay a recorded run of NCCL, every byte checked");
-  replay->add_option("directory", o.directory, "Folder with rank<k>.trace files")
-      ->required()
-      ->type_name("DIR");
-  replay->add_option("--rules", o.rules, "How closely the recorded order is kept")
-      ->type_name("strict")
-      ->capture_default_str();
+  CLI::App* replay = add_replay(app, o);
+  add_check(app, o);
   CLI::App* ring = app.add_subcommand("allreduce", "Ring all-reduce over the plugin, sums checked");
   ring->add_option("--ranks", o.ranks, "Processes in the ring")
       ->type_name("N")
@@ -214,6 +201,7 @@ void add_modes(CLI::App& app, Options& o, Words& words) {
 std::string Options::mode_name() const {
   switch (mode) {
     case Mode::kReplay: return "replay";
+    case Mode::kCheck: return "check";
     case Mode::kAllreduce: return "allreduce";
     case Mode::kStream: return "stream";
     case Mode::kLatency: return "latency";
@@ -238,7 +226,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
     const auto chosen = app.get_subcommands();
     std::string why = error.what();
     if (chosen.empty()) {
-      why = fmt::format("{}; the first word is one of replay, allreduce, stream, latency",
+      why = fmt::format("{}; the first word is one of replay, check, allreduce, stream, latency",
                         argc < 2 ? "nothing to do" : fmt::format("'{}' is no subcommand", argv[1]));
     }
     exit_code = usage(chosen.empty() ? app : *chosen[0], why);
@@ -248,7 +236,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
   std::string why;
   if (chosen->get_name() == "replay") {
     o.mode = Mode::kReplay;
-    why = check_replay(o);
+  } else if (chosen->get_name() == "check") {
+    o.mode = Mode::kCheck;
+    return o;
   } else if (chosen->get_name() == "allreduce") {
     o.mode = Mode::kAllreduce;
     why = check_bytes(o, words, kMaxAllreduceBytes, 4);

@@ -9,7 +9,7 @@
 
 namespace weft::ncclnet {
 
-enum class Mode { kReplay, kAllreduce, kStream, kLatency };
+enum class Mode { kReplay, kCheck, kAllreduce, kStream, kLatency };
 
 struct Options {
   Mode mode = Mode::kReplay;
@@ -23,9 +23,10 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
 
-  // replay
+  // replay and check
   std::string directory;
   std::string rules = "strict";
+  double death_within_s = 20;  // replay --rules kill
 
   // allreduce, stream and latency. Of latency, iterations and seconds are 0 where there is no such
   // limit.

@@ -157,6 +157,7 @@ int run_rank(const Options& options, uint32_t index, uint32_t count) {
   rank.load();
   switch (options.mode) {
     case Mode::kReplay: run_replay(rank); break;
+    case Mode::kCheck: break;  // has no ranks
     case Mode::kAllreduce: run_allreduce(rank); break;
     case Mode::kStream: run_stream(rank); break;
     case Mode::kLatency: run_latency(rank); break;

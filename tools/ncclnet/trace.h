@@ -38,6 +38,8 @@ struct TraceLine {
   bool optional = false;     // irecv: the optional-completion hint was given
   bool no_sizes = false;     // test: sizes was null
   bool profiler = false;     // init
+  bool abandoned = false;    // isend: it was tried until the comm was closed, and never taken
+  int result = 0;            // 0, or (isend and test only) ncclRemoteError
   char comm_kind = 0;        // 's' or 'r' where a call names a comm
   int context = -1, listen = -1, comm = -1, mhandle = -1, request = -1, region = -1;
   int device = 0;
@@ -50,6 +52,7 @@ struct TraceLine {
   std::string handle;  // h= of listen and connect
   std::vector<TracePart> parts;
   std::vector<int64_t> sizes;  // test
+  std::vector<int> left;       // close: requests that were never reported done
   std::vector<Dependency> waits_for;
   std::string text;
 };
@@ -75,6 +78,20 @@ struct RankTrace {
   std::vector<RequestInfo> requests;           // by id
   std::vector<int> mhandle_lines;              // the regMr of each, by id
   int contexts = 0, listens = 0, sends = 0, recvs = 0;
+  std::vector<int> send_peers, recv_peers;  // the rank at the other end, by comm; -1: nobody
+  bool has_end = false;  // the `# end` line, which a killed process does not write
+
+  // Of a run that ends in the middle; indices into lines, the number of lines where there is none.
+  uint32_t cut = 0;  // all before it is as in any run; first is a failed call or the tear-down
+  uint32_t tear_down = 0;  // the first deregMr or close after the last call that moves data
+  bool abandons = false;   // requests or sends
+};
+
+/// How a run ends.
+enum class Ending : uint8_t {
+  kWhole,    // all that was begun was finished
+  kAborts,   // ranks close with requests open
+  kPeerDies  // a rank is killed, its peers are told, and close with requests open
 };
 
 struct Trace {
@@ -82,7 +99,13 @@ struct Trace {
   std::vector<RankTrace> ranks;
   uint64_t bytes = 0;  // of all messages
   uint64_t messages = 0;
+  Ending ending = Ending::kWhole;
 };
+
+/// kPeerDies: whether this rank is killed.
+inline bool is_killed(const Trace& trace, uint32_t rank) {
+  return trace.ending == Ending::kPeerDies && !trace.ranks[rank].has_end;
+}
 
 /// Reads the folder. Returns what is wrong, empty when nothing is.
 std::string load_trace(const std::string& directory, Trace& trace);
@@ -91,5 +114,6 @@ std::string load_trace(const std::string& directory, Trace& trace);
 std::string parse_rank(const std::string& file, RankTrace& rank);
 std::string match_messages(Trace& trace);
 void find_dependencies(RankTrace& rank);
+std::string find_ending(Trace& trace);
 
 }  // namespace weft::ncclnet

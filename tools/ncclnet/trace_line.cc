@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "plugin/nccl/common.h"
 #include "tools/common/numbers.h"
 
 namespace weft::ncclnet {
@@ -69,8 +70,11 @@ class LineParser {
   void parts_from(size_t first);
   void attributes(std::string_view key, int64_t* to);
   void request_output();
+  void result();
+  void left_open();
   void set_up();
   void data();
+  void test();
 
   const LineWords& words_;
   TraceLine& line_;
@@ -174,6 +178,20 @@ void LineParser::set_up() {
   }
 }
 
+void LineParser::test() {
+  line_.request = id('q', in(3));
+  if (line_.result != 0) return;
+  if (out(1) != "done") wrong("a test that is not done");
+  for (size_t i = 2; i < words_.out.size(); ++i) {
+    if (words_.out[i] == "nosize")
+      line_.no_sizes = true;
+    else if (const auto size = parse_integer<int64_t>(words_.out[i]))
+      line_.sizes.push_back(*size);
+    else
+      wrong(fmt::format("'{}' is no size", words_.out[i]));
+  }
+}
+
 void LineParser::data() {
   switch (line_.call) {
     case Call::kRegMr:
@@ -204,37 +222,52 @@ void LineParser::data() {
       parts_from(4);
       request_output();
       break;
-    case Call::kTest:
-      line_.request = id('q', in(3));
-      if (out(1) != "done") wrong("a test that is not done");
-      for (size_t i = 2; i < words_.out.size(); ++i) {
-        if (words_.out[i] == "nosize")
-          line_.no_sizes = true;
-        else if (const auto size = parse_integer<int64_t>(words_.out[i]))
-          line_.sizes.push_back(*size);
-        else
-          wrong(fmt::format("'{}' is no size", words_.out[i]));
-      }
-      break;
+    case Call::kTest: test(); break;
     case Call::kCloseSend:
-    case Call::kCloseRecv: comm(in(3)); break;
+    case Call::kCloseRecv:
+      comm(in(3));
+      left_open();
+      break;
     default: break;
   }
 }
 
-std::string LineParser::parse() {
+// What became of the call.
+void LineParser::result() {
   const auto result = parse_integer<int>(out(0));
-  if (!result) return "no result";
-  if (*result != 0 || words_.named.count("left") != 0) {
-    return fmt::format("this run ends in the middle ({}): it cannot be replayed yet",
-                       *result != 0 ? "a call failed" : "requests were left open");
+  if (!result) wrong("no result");
+  line_.result = result.value_or(0);
+  const bool may_fail = line_.call == Call::kIsend || line_.call == Call::kTest;
+  if (line_.result != 0 && (!may_fail || line_.result != nccl::kRemoteError)) {
+    wrong(fmt::format("result {}: only isend and test may have failed, with {}", line_.result,
+                      static_cast<int>(nccl::kRemoteError)));
   }
+  for (const std::string_view word : words_.out) {
+    if (word == "abandoned") line_.abandoned = true;
+  }
+  if (line_.abandoned && line_.call != Call::kIsend) wrong("only an isend can be abandoned");
+}
+
+// Such as left=q34,q36.
+void LineParser::left_open() {
+  const auto it = words_.named.find("left");
+  if (it == words_.named.end()) return;
+  std::string_view list = it->second;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(','), list.size());
+    line_.left.push_back(id('q', list.substr(0, end)));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  if (line_.left.empty()) wrong("left= is empty");
+}
+
+std::string LineParser::parse() {
+  result();
   set_up();
   data();
-  const bool sends = line_.call == Call::kIsend || line_.call == Call::kIrecv;
-  if (error_.empty() && sends && line_.null_output) {
-    return "this run ends in the middle (a message was abandoned): it cannot be replayed yet";
-  }
+  const bool posts = line_.call == Call::kIsend || line_.call == Call::kIrecv;
+  const bool refused = line_.abandoned || line_.result != 0;
+  if (posts && line_.null_output != refused) wrong("a message both taken and not, or neither");
   return error_;
 }
 

@@ -54,7 +54,7 @@ std::string match_connection(Trace& trace, CommKey from, CommKey to) {
     }
   }
   for (const TraceLine& line : sender.lines) {
-    if (line.call != Call::kIsend || line.comm != from.second) continue;
+    if (line.call != Call::kIsend || line.comm != from.second || line.request < 0) continue;
     auto& queue = posted[line.parts[0].tag];
     if (queue.empty()) {
       return fmt::format("{} line {}: no receive in {} for this send", sender.file, line.number,
@@ -94,6 +94,10 @@ std::vector<std::pair<char, int>> names_of(const TraceLine& line) {
 
 std::string match_messages(Trace& trace) {
   const Ends ends = find_ends(trace);
+  for (RankTrace& rank : trace.ranks) {
+    rank.send_peers.assign(static_cast<size_t>(rank.sends), -1);
+    rank.recv_peers.assign(static_cast<size_t>(rank.recvs), -1);
+  }
   for (const auto& [handle, from] : ends.connects) {
     const auto listens = ends.listens.find(handle);
     if (listens == ends.listens.end()) {
@@ -101,8 +105,12 @@ std::string match_messages(Trace& trace) {
     }
     const auto accepted = ends.accepted.find(listens->second);
     if (accepted == ends.accepted.end()) continue;
-    const std::string why =
-        match_connection(trace, from, {listens->second.first, accepted->second});
+    const int there = listens->second.first;
+    RankTrace& sender = trace.ranks[static_cast<size_t>(from.first)];
+    RankTrace& receiver = trace.ranks[static_cast<size_t>(there)];
+    sender.send_peers[static_cast<size_t>(from.second)] = there;
+    receiver.recv_peers[static_cast<size_t>(accepted->second)] = from.first;
+    const std::string why = match_connection(trace, from, {there, accepted->second});
     if (!why.empty()) return why;
   }
   for (const RankTrace& rank : trace.ranks) {
@@ -163,7 +171,8 @@ std::string load_trace(const std::string& directory, Trace& trace) {
     find_dependencies(trace.ranks.back());
   }
   if (trace.ranks.empty()) return fmt::format("no rank0.trace in {}", directory);
-  return match_messages(trace);
+  const std::string why = match_messages(trace);
+  return why.empty() ? find_ending(trace) : why;
 }
 
 }  // namespace weft::ncclnet

@@ -101,10 +101,16 @@ std::string RankParser::index(TraceLine& line, int at) {
     const TraceLine& post = rank_.lines[static_cast<size_t>(request.post_line)];
     if (request.test_line >= 0) return "a request is done twice";
     if (post.thread != line.thread) return "a request is tested by another thread than posted it";
-    request.test_line = at;
+    if (line.result == 0) request.test_line = at;
     line.comm_kind = post.comm_kind;
     line.comm = post.comm;
     return {};
+  }
+  for (const int left : line.left) {
+    if (left >= static_cast<int>(rank_.requests.size()) ||
+        rank_.requests[static_cast<size_t>(left)].test_line >= 0) {
+      return fmt::format("q{} is no request that is open", left);
+    }
   }
   if (line.request >= 0) {
     if (line.request != static_cast<int>(rank_.requests.size())) return "requests do not count up";
@@ -114,6 +120,7 @@ std::string RankParser::index(TraceLine& line, int at) {
 }
 
 std::string RankParser::add(std::string_view text, uint32_t number) {
+  if (text.rfind("# end", 0) == 0) rank_.has_end = true;
   if (text.empty() || text[0] == '#') return {};
   const LineWords words = split_line(text);
   if (words.in.size() < 3) return "not <us> <thread> <call>";
@@ -142,6 +149,34 @@ std::string RankParser::add(std::string_view text, uint32_t number) {
   return {};
 }
 
+struct NumberedText {
+  uint32_t number;  // in the file, from 1
+  std::string text;
+};
+
+// The microsecond and the thread that a line begins with.
+std::optional<std::pair<uint64_t, uint32_t>> place_of(std::string_view text) {
+  const size_t one = text.find(' ');
+  if (one == std::string_view::npos) return std::nullopt;
+  const auto us = tools::parse_integer<uint64_t>(text.substr(0, one));
+  const size_t two = std::min(text.find(' ', one + 1), text.size());
+  const auto thread = tools::parse_integer<uint32_t>(text.substr(one + 1, two - one - 1));
+  if (!us || !thread) return std::nullopt;
+  return std::pair(*us, *thread);
+}
+
+// An isend that was never taken was written when its comm was closed. It belongs where its thread
+// first tried it, which is what its time says.
+void move_to_first_attempt(std::vector<NumberedText>& lines) {
+  const auto here = place_of(lines.back().text);
+  if (!here) return;  // for the parser to complain of
+  const auto later = std::find_if(lines.begin(), lines.end(), [&](const NumberedText& line) {
+    const auto place = place_of(line.text);
+    return place && place->second == here->second && place->first > here->first;
+  });
+  if (later != lines.end()) std::rotate(later, std::prev(lines.end()), lines.end());
+}
+
 }  // namespace
 
 std::string parse_rank(const std::string& file, RankTrace& rank) {
@@ -158,12 +193,19 @@ std::string parse_rank(const std::string& file, RankTrace& rank) {
   if (!in) return fmt::format("cannot read {}", file);
   rank.file = file;
   std::string text;
-  bool header = false;
+  std::vector<NumberedText> lines;
+  while (std::getline(in, text)) {
+    constexpr std::string_view kAbandoned = " abandoned";
+    const bool moves = text.size() > kAbandoned.size() && text.ends_with(kAbandoned);
+    lines.push_back({static_cast<uint32_t>(lines.size()) + 1, std::move(text)});
+    if (moves) move_to_first_attempt(lines);
+  }
+  const bool header = !lines.empty() && lines[0].text.rfind("# nccl-net-trace v1", 0) == 0;
   RankParser parser(rank);
-  for (uint32_t number = 1; std::getline(in, text); ++number) {
-    if (number == 1) header = text.rfind("# nccl-net-trace v1", 0) == 0;
-    const std::string why = header ? parser.add(text, number) : "not a '# nccl-net-trace v1' file";
-    if (!why.empty()) return fmt::format("{} line {}: {}", file, number, why);
+  for (const NumberedText& line : lines) {
+    const std::string why =
+        header ? parser.add(line.text, line.number) : "not a '# nccl-net-trace v1' file";
+    if (!why.empty()) return fmt::format("{} line {}: {}", file, line.number, why);
   }
   if (rank.lines.empty()) return fmt::format("{}: no calls in it", file);
   return {};
