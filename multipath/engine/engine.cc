@@ -151,8 +151,10 @@ bool Engine::post_outbox(Member& member) {
     }
   }
   // Acks and grants before bulk; but somebody may be waiting for a small message.
-  if (out.segments <= kFewSegments) return post_segments(member) & post_controls(member);
-  return post_controls(member) & post_segments(member);
+  const bool few = out.segments <= kFewSegments;
+  const bool first = few ? post_segments(member) : post_controls(member);
+  const bool second = few ? post_controls(member) : post_segments(member);
+  return first && second;
 }
 
 bool Engine::post_controls(Member& member) {
