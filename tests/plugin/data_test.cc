@@ -217,8 +217,14 @@ TEST_F(PluginData, TheHintOfAnOptionalCompletionIsNoRequest) {
   ASSERT_EQ(wait(receive, &size), nccl::kSuccess);
   EXPECT_EQ(size, 16);
   ASSERT_EQ(wait(send), nccl::kSuccess);
+  // One more than a grouped receive can have.
+  void* many_buffers[9] = {to.data()};
+  size_t many_rooms[9] = {to.size()};
+  int many_tags[9] = {0};
+  void* many_mhandles[9] = {sink.get()};
   receive = WEFT_NCCL_OPTIONAL_RECV_COMPLETION;
-  EXPECT_EQ(net().irecv(pair_.receive(), 9, buffers, rooms, tags, mhandles, nullptr, &receive),
+  EXPECT_EQ(net().irecv(pair_.receive(), 9, many_buffers, many_rooms, many_tags, many_mhandles,
+                        nullptr, &receive),
             nccl::kInvalidArgument);
   EXPECT_EQ(receive, nullptr);
 }
