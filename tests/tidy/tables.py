@@ -56,6 +56,7 @@ ARROWS = {
     "tests/abi": [],
     "tests/plugin": ["plugin/nccl", "plugin", "tools/ncclnet"],
     "tests/faulty": ["plugin/nccl"],
+    "tests/race": [],
     "tests/tools": NCCLNET,
     "tests/fuzz": ENDPOINT + ["transport/udp", "transport/sim", "tests/unit/wire"],
     "tests/fuzz/targets": ENDPOINT + NCCLNET + ["transport/udp", "transport/sim", "tests/fuzz"],
