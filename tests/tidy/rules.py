@@ -101,8 +101,9 @@ def check_beginnings(files, _):
         lines = file.lines[1:] if file.is_script else file.lines
         mark = "//" if file.is_cxx else "#"
         at = 2 if file.is_script else 1
-        if not lines or lines[0] != mark + " SPDX-License-Identifier: Apache-2.0":
-            yield file.name, at, "the first line is not '%s SPDX-License-Identifier: Apache-2.0'" % mark
+        licence = mark + " SPDX-License-Identifier: Apache-2.0"
+        if not lines or lines[0] != licence:
+            yield file.name, at, "the first line is not '%s'" % licence
             continue
         rest = [line for line in lines[1:4] if line.strip() not in ("", mark)]
         comment = rest and rest[0].startswith((mark, '"""', "option("))

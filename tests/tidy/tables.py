@@ -78,13 +78,13 @@ MESON_FOLDERS = {
 # Where a folder's programs are declared, if not in itself.
 MESON_HOME = {"tests/fuzz": "tests/fuzz/targets"}
 
-# --- Purity. The core is a function of what it is given: it includes these and its own, and no more.
+# --- Purity. The core is a function of what it is given: it includes these and its own, no more.
 
 PURE = ["transport/base", "transport/wire", "multipath/path", "multipath/congestion",
         "multipath/connection"]
-PURE_HEADERS = set("""algorithm array bit bitset cmath compare concepts cstddef cstdint cstring deque
-    functional initializer_list iterator limits memory numeric optional span string string_view tuple
-    type_traits utility variant vector""".split())
+PURE_HEADERS = set("""algorithm array bit bitset cmath compare concepts cstddef cstdint cstring
+    deque functional initializer_list iterator limits memory numeric optional span string string_view
+    tuple type_traits utility variant vector""".split())
 PURE_EXCEPTIONS = {
     "transport/base/ip_address.h": ["arpa/inet.h", "cstdio"],  # writes an address as text
     "transport/base/spsc_ring.h": ["atomic"],  # is what two threads share
