@@ -83,8 +83,8 @@ MESON_HOME = {"tests/fuzz": "tests/fuzz/targets"}
 PURE = ["transport/base", "transport/wire", "multipath/path", "multipath/congestion",
         "multipath/connection"]
 PURE_HEADERS = set("""algorithm array bit bitset cmath compare concepts cstddef cstdint cstring
-    deque functional initializer_list iterator limits memory numeric optional span string string_view
-    tuple type_traits utility variant vector""".split())
+    deque functional initializer_list iterator limits memory numeric optional span string
+    string_view tuple type_traits utility variant vector""".split())
 PURE_EXCEPTIONS = {
     "transport/base/ip_address.h": ["arpa/inet.h", "cstdio"],  # writes an address as text
     "transport/base/spsc_ring.h": ["atomic"],  # is what two threads share
