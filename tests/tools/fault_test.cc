@@ -26,6 +26,7 @@ std::vector<std::string> arguments_of(const Case& c) {
   std::vector<std::string> words;
   const std::string mode = c.mode;
   if (mode == "replay") words = {"replay", trace_path("a-ops-cts")};
+  if (mode == "relaxed") words = {"replay", trace_path("a-ops-eager"), "--rules", "relaxed"};
   if (mode == "allreduce")
     words = {"allreduce", "--ranks", "2", "--bytes", "3000000", "--iterations", "10"};
   if (mode == "stream") words = {"stream", "--bytes", "64K", "--seconds", "1"};
@@ -97,6 +98,19 @@ const Case kCases[] = {
     {"error", "allreduce", kFailed, "the plugin's test returned ncclSystemError"},
     {"no-connect", "replay", kTimedOut, "line .*(connect|accept)"},
     {"no-connect", "stream", kTimedOut, "connecting \\(0 of 1 are up\\)"},
+    {"corrupt", "relaxed", kDataWrong, "irecv posted at line .*one byte corrupted"},
+    {"drop", "relaxed", kTimedOut, "timed out.*rank .: thread . line .*test q"},
+    {"reorder", "relaxed", kDataWrong, "wrong bytes"},
+    {"size", "relaxed", kDataWrong, "wrong size: expected .* test reported"},
+    {"overrun", "relaxed", kDataWrong, "bytes past the received .* were overwritten"},
+    {"early", "relaxed", kDataWrong, "wrong bytes"},
+    {"stale", "relaxed", kDataWrong, "wrong bytes .*bytes 0 of q"},
+    {"late-read", "relaxed", kDataWrong, "wrong bytes"},
+    {"hang", "relaxed", kTimedOut, "timed out.*line "},
+    {"block", "relaxed", kTimedOut, "inside the plugin's test"},
+    {"crash", "relaxed", kFailed, "killed by signal 11 .*line .*inside the plugin's isend"},
+    {"error", "relaxed", kFailed, "the plugin's test returned ncclSystemError"},
+    {"no-connect", "relaxed", kTimedOut, "line .*(connect|accept)"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Faults, FaultyPlugin, testing::ValuesIn(kCases), [](const auto& c) {

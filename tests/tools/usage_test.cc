@@ -50,8 +50,8 @@ TEST(Usage, IsRefusedWithWordsThatHelp) {
                  "--timeout");
   expect_refused({"allreduce", "--bytes", "6", "--plugin", tcp}, kUsage, "multiple of 4");
   expect_refused({"allreduce", "--bytes", "1M", "--ranks", "1", "--plugin", tcp}, kUsage, "ranks");
-  expect_refused({"replay", trace, "--rules", "relaxed", "--plugin", tcp}, kUsage,
-                 "relaxed.*strict");
+  expect_refused({"replay", trace, "--rules", "sloppy", "--plugin", tcp}, kUsage,
+                 "sloppy.*strict.*relaxed");
   expect_refused({"replay", trace, "--api", "5", "--plugin", tcp}, kUsage, "not a version");
   expect_refused({"replay", trace, "--api", "13", "--plugin", tcp}, kUsage, "not a version");
   expect_refused({"replay", "/no/such/folder", "--plugin", tcp}, kUsage, "rank0.trace");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replays one rank of a recorded run, strictly: one thread for each recorded thread, the lines of
+// Replays one rank of a recorded run: one thread for each recorded thread. Strictly: the lines of
 // each in order, and a line that names an object after the line before it that names the object.
+// Relaxed: each line as soon as what trace_rules.h says it waits for has finished.
 //
 // isend and irecv are retried until they are taken; a `test` line means "poll until done". While a
 // thread waits, for whatever reason, it goes on trying its pending connects and accepts and tests
@@ -9,7 +10,7 @@
 // The bytes of a message are filled in at its isend and checked as soon as its receive is done.
 //
 // Objects, buffers and requests are plain tables that lines fill in and later lines read; the
-// dependencies (an atomic count of finished lines a thread) order these accesses.
+// dependencies (an atomic count of finished lines a thread, or RelaxedOrder) order these accesses.
 #pragma once
 
 #include <array>
@@ -23,6 +24,7 @@
 #include "tools/ncclnet/arena.h"
 #include "tools/ncclnet/open_ranges.h"
 #include "tools/ncclnet/rank.h"
+#include "tools/ncclnet/relaxed_order.h"
 #include "tools/ncclnet/trace.h"
 
 namespace weft::ncclnet {
@@ -48,7 +50,8 @@ struct Replay {
   struct alignas(64) Finished {
     std::atomic<uint32_t> lines{0};
   };
-  std::unique_ptr<Finished[]> finished;  // by thread
+  std::unique_ptr<Finished[]> finished;   // by thread
+  std::unique_ptr<RelaxedOrder> relaxed;  // null: strict
 
   const TraceLine& region_of(int mhandle) const {
     return mine->lines[static_cast<size_t>(mine->mhandle_lines[static_cast<size_t>(mhandle)])];
@@ -65,27 +68,56 @@ class ReplayThread {
   void run();
 
  private:
-  // replay_thread.cc: order and waiting.
+  struct Pending {  // a connect or accept that is being tried
+    const TraceLine* line = nullptr;
+    std::array<char, nccl::kHandleBytes> handle{};
+    bool have_handle = false;
+    void* comm = nullptr;
+    DeviceHandle* device = nullptr;
+  };
+  using PendingList = std::vector<std::unique_ptr<Pending>>;
+  struct Open {  // of one comm and kind, oldest first
+    char comm_kind;
+    int comm;
+    Call call;
+    std::deque<int> requests;
+  };
+
+  // replay_thread.cc: strict order, and waiting.
+  void run_strict();
   void wait_for(const Dependency& dependency);
   template <class Condition>
   void wait_until(const TraceLine& line, Condition condition);
   bool poll();
   bool poll_connections();
   bool poll_requests();
+  PendingList::iterator pending_of(const TraceLine& line);
+  void begin_attempt(const TraceLine& line);
+  bool established(const TraceLine& line);
   void attempt(const TraceLine& line);
-  void need_connection(const TraceLine& line);
+  std::deque<int>& open_of(const TraceLine& line);
+
+  // replay_relaxed.cc
+  void run_relaxed();
+  bool begin(const TraceLine& line);
+  bool succeeds(const TraceLine& line);
+  void show_where(const std::vector<uint32_t>& trying, uint32_t first_unfinished);
 
   // replay_calls.cc: one line, one call.
   void perform(const TraceLine& line);
   void set_up(const TraceLine& line);
   void register_memory(const TraceLine& line);
   void set_attributes(const TraceLine& line);
-  void send(const TraceLine& line);
-  void receive(const TraceLine& line);
   void flush(const TraceLine& line);
   void close(const TraceLine& line);
   void posted(const TraceLine& line, void* handle);
   void*& comm(const TraceLine& line);
+
+  // replay_data.cc
+  void prepare_send(const TraceLine& line);
+  bool try_send(const TraceLine& line);
+  void prepare_receive(const TraceLine& line);
+  bool try_receive(const TraceLine& line);
 
   // replay_check.cc: a completion.
   bool test_oldest(std::deque<int>& open);
@@ -94,24 +126,9 @@ class ReplayThread {
   void check_part(const TraceLine& post, const RequestInfo& info, size_t part, int size);
   [[noreturn]] void wrong(const TraceLine& post, const std::string& what);
 
-  struct Pending {  // a connect or accept that is being tried
-    const TraceLine* line = nullptr;
-    std::array<char, nccl::kHandleBytes> handle{};
-    bool have_handle = false;
-    void* comm = nullptr;
-    DeviceHandle* device = nullptr;
-  };
-  struct Open {  // of one comm and kind, oldest first
-    char comm_kind;
-    int comm;
-    Call call;
-    std::deque<int> requests;
-  };
-  std::deque<int>& open_of(const TraceLine& line);
-
   Replay& replay_;
   uint32_t thread_;
-  std::vector<std::unique_ptr<Pending>> pending_;
+  PendingList pending_;
   std::vector<Open> open_;
   uint32_t open_count_ = 0;
   NetAttributes attributes_{};

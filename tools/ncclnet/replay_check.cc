@@ -143,6 +143,7 @@ void run_replay(Rank& rank) {
   replay.requests.resize(mine.requests.size());
   const size_t count = mine.threads.size();
   replay.finished = std::make_unique<Replay::Finished[]>(count);
+  if (rank.options().rules == "relaxed") replay.relaxed = std::make_unique<RelaxedOrder>(mine);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < count; ++i) {
     threads.emplace_back([&replay, i] { ReplayThread(replay, static_cast<uint32_t>(i)).run(); });

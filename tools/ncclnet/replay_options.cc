@@ -41,7 +41,7 @@ void add_trace(CLI::App& app, Options& o, const std::vector<std::string>& rules)
 CLI::App* add_replay(CLI::App& app, Options& options) {
   CLI::App* replay =
       app.add_subcommand("replay", "Replay a recorded run of NCCL, every byte checked");
-  add_trace(*replay, options, {"strict"});
+  add_trace(*replay, options, {"strict", "relaxed"});
   replay->footer(kReplayRules);
   return replay;
 }

@@ -13,6 +13,15 @@ namespace weft::ncclnet {
 void ReplayThread::run() {
   replay_.rank.use_slot(thread_, replay_.mine->thread_numbers[thread_]);
   ThreadSlot& slot = Rank::slot();
+  if (replay_.relaxed != nullptr)
+    run_relaxed();
+  else
+    run_strict();
+  slot.doing.store(Doing::kFinished, std::memory_order_relaxed);
+}
+
+void ReplayThread::run_strict() {
+  ThreadSlot& slot = Rank::slot();
   for (const uint32_t index : replay_.mine->threads[thread_]) {
     const TraceLine& line = replay_.mine->lines[index];
     slot.line.store(line.number, std::memory_order_relaxed);
@@ -20,7 +29,6 @@ void ReplayThread::run() {
     perform(line);
     replay_.finished[thread_].lines.store(line.position + 1, std::memory_order_release);
   }
-  slot.doing.store(Doing::kFinished, std::memory_order_relaxed);
 }
 
 void ReplayThread::wait_for(const Dependency& dependency) {
@@ -99,24 +107,32 @@ bool ReplayThread::poll_requests() {
   return progress;
 }
 
-// A connect or accept line: begin to try, if that has not begun; with an output, wait for it.
-void ReplayThread::attempt(const TraceLine& line) {
-  auto same = [&](const std::unique_ptr<Pending>& p) {
+ReplayThread::PendingList::iterator ReplayThread::pending_of(const TraceLine& line) {
+  return std::find_if(pending_.begin(), pending_.end(), [&](const auto& p) {
     return p->line->call == line.call && p->line->handle == line.handle &&
            p->line->listen == line.listen;
-  };
-  auto it = std::find_if(pending_.begin(), pending_.end(), same);
-  if (it == pending_.end()) {
-    pending_.push_back(std::make_unique<Pending>());
-    pending_.back()->line = &line;
-    poll_connections();
-    it = std::prev(pending_.end());
-  }
-  if (line.null_output) return;
-  Pending& pending = **it;
-  wait_until(line, [&] { return pending.comm != nullptr; });
-  comm(line) = pending.comm;
-  pending_.erase(std::find_if(pending_.begin(), pending_.end(), same));
+  });
+}
+
+void ReplayThread::begin_attempt(const TraceLine& line) {
+  if (pending_of(line) != pending_.end()) return;
+  pending_.push_back(std::make_unique<Pending>());
+  pending_.back()->line = &line;
+  poll_connections();
+}
+
+bool ReplayThread::established(const TraceLine& line) {
+  const auto it = pending_of(line);
+  if ((*it)->comm == nullptr) return false;
+  comm(line) = (*it)->comm;
+  pending_.erase(it);
+  return true;
+}
+
+// A connect or accept line: begin to try, if that has not begun; with an output, wait for it.
+void ReplayThread::attempt(const TraceLine& line) {
+  begin_attempt(line);
+  if (!line.null_output) wait_until(line, [&] { return established(line); });
 }
 
 std::deque<int>& ReplayThread::open_of(const TraceLine& line) {
@@ -136,8 +152,14 @@ void ReplayThread::perform(const TraceLine& line) {
     case Call::kRegMr:
     case Call::kRegMrDmaBuf: register_memory(line); break;
     case Call::kSetNetAttr: set_attributes(line); break;
-    case Call::kIsend: send(line); break;
-    case Call::kIrecv: receive(line); break;
+    case Call::kIsend:
+      prepare_send(line);
+      wait_until(line, [&] { return try_send(line); });
+      break;
+    case Call::kIrecv:
+      prepare_receive(line);
+      wait_until(line, [&] { return try_receive(line); });
+      break;
     case Call::kIflush: flush(line); break;
     case Call::kTest: {
       const Replay::Request& request = replay_.requests[static_cast<size_t>(line.request)];
@@ -150,64 +172,6 @@ void ReplayThread::perform(const TraceLine& line) {
     case Call::kCloseListen: close(line); break;
     default: set_up(line); break;
   }
-}
-
-void ReplayThread::send(const TraceLine& line) {
-  Rank& rank = replay_.rank;
-  const TracePart& part = line.parts[0];
-  unsigned char* at = replay_.address_of(part);
-  Replay::Request& request = replay_.requests[static_cast<size_t>(line.request)];
-  request.ranges[0] = replay_.ranges.open(at, part.size, 0, 0);
-  tools::fill_pattern(at, part.size,
-                      tools::pattern_seed(rank.index(), static_cast<uint64_t>(line.request)));
-  rank.data_begins();
-  void* handle = nullptr;
-  wait_until(line, [&] {
-    rank.call(Call::kIsend, rank.api().isend, comm(line), static_cast<void*>(at), part.size,
-              part.tag, replay_.mhandles[static_cast<size_t>(part.mhandle)], Rank::profile_handle(),
-              &handle);
-    return handle != nullptr;
-  });
-  posted(line, handle);
-}
-
-void ReplayThread::receive(const TraceLine& line) {
-  constexpr size_t kGuardBytes = 64;
-  Rank& rank = replay_.rank;
-  void* data[kMaxParts];
-  void* mhandles[kMaxParts];
-  void* profiles[kMaxParts];
-  size_t sizes[kMaxParts];
-  int tags[kMaxParts];
-  const size_t count = line.parts.size();
-  Replay::Request& request = replay_.requests[static_cast<size_t>(line.request)];
-  const RequestInfo& info = replay_.mine->requests[static_cast<size_t>(line.request)];
-  for (size_t i = 0; i < count; ++i) {
-    const TracePart& part = line.parts[i];
-    unsigned char* at = replay_.address_of(part);
-    data[i] = at;
-    mhandles[i] = replay_.mhandles[static_cast<size_t>(part.mhandle)];
-    profiles[i] = Rank::profile_handle();
-    sizes[i] = part.size;
-    tags[i] = part.tag;
-    const size_t comes = i < info.sources.size() ? info.sources[i].size : part.size;
-    request.ranges[i] =
-        replay_.ranges.open(at, part.size, comes, std::min(part.size - comes, kGuardBytes));
-  }
-  rank.data_begins();
-  void* handle = nullptr;
-  wait_until(line, [&] {
-    handle = line.optional ? WEFT_NCCL_OPTIONAL_RECV_COMPLETION : nullptr;
-    rank.call(Call::kIrecv, rank.api().irecv, comm(line), static_cast<int>(count), data, sizes,
-              tags, mhandles, profiles, &handle);
-    return handle != nullptr;
-  });
-  if (handle == WEFT_NCCL_OPTIONAL_RECV_COMPLETION) {
-    rank.fail(tools::kFailed, fmt::format("{}irecv left the optional-completion hint in *request; "
-                                          "it must write a request or null",
-                                          Rank::place()));
-  }
-  posted(line, handle);
 }
 
 }  // namespace weft::ncclnet
