@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a value on the command line may be, as checks of CLI11's. CLI11's own Range lets a NaN pass
-// and reads 010 as 8; these take plain decimal numbers within their bounds and nothing else, and say
-// the bounds. Pure; the words are what is wrong, empty when nothing is.
+// and reads 010 as 8; these take plain decimal numbers within their bounds and nothing else, and
+// say the bounds. Pure; the words are what is wrong, empty when nothing is.
 #pragma once
 
 #include <cstdint>

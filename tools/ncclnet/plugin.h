@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plugin under test. The rest of the tool speaks one interface only, `Api`; other versions of the
-// plugin's are translated into it (versions.h), as NCCL's own adapters do.
+// The plugin under test. The rest of the tool speaks one interface only, `Api`; other versions of
+// the plugin's are translated into it (versions.h), as NCCL's own adapters do.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ using CommConfig = nccl::CommConfigV11;
 
 class Plugin {
  public:
-  /// Loads `path` and takes version `api` ("max" or a number, checked) of its interface. Empty when it
-  /// worked, else why it did not. The object stays loaded until close().
+  /// Loads `path` and takes version `api` ("max" or a number, checked) of its interface. Empty when
+  /// it worked, else why it did not. The object stays loaded until close().
   std::string open(const std::string& path, const std::string& api);
   /// Unloads, as NCCL does after the last finalize.
   void close();

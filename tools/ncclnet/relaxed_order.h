@@ -2,7 +2,8 @@
 //
 // Which lines of a rank may begin, while it is replayed in relaxed order: a count of unfinished
 // needs for each line, and for each thread a list of those whose count has come down to zero.
-// Thread-safe: `finish` may be called from any thread; a line is handed out once, to its own thread.
+// Thread-safe: `finish` may be called from any thread; a line is handed out once, to its own
+// thread.
 #pragma once
 
 #include <atomic>
