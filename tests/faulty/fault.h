@@ -26,6 +26,10 @@ enum class Fault {
   kCrash,         // a segmentation fault
   kError,         // test returns ncclSystemError
   kNoConnect,     // connect never gives a comm
+  kLateWrite,     // closeRecv writes to the buffers of open receives, whose memory is deregistered
+  kDeaf,          // no call ever says that the peer is gone
+  kDeafSend,      // likewise isend only
+  kWrongError,    // test calls a peer that is gone a ncclSystemError
   kStats,         // none: writes made-up statistics to the file that WEFT_STATS names
 };
 

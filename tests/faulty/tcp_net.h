@@ -113,6 +113,9 @@ Result irecv(void* recv_comm, int count, void** data, size_t* sizes, int* tags, 
 /// Moves what can be moved now.
 void progress_send(Comm& comm);
 void progress_recv(Comm& comm);
+/// What a call on a comm whose peer is gone returns.
+enum class Caller { kIsend, kIrecv, kTest };
+Result gone(Caller caller);
 /// Whether [data, data + size) may be used with `mhandle`.
 bool covered(void* mhandle, const void* data, size_t size);
 

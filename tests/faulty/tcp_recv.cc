@@ -171,7 +171,7 @@ Result irecv(void* recv_comm, int count, void** data, size_t* sizes, int* tags, 
   auto& comm = *static_cast<Comm*>(recv_comm);
   *request = nullptr;
   if (count < 1 || count > kParts) return nccl::kInvalidArgument;
-  if (comm.dead) return nccl::kRemoteError;
+  if (comm.dead) return gone(Caller::kIrecv);
   Request& mine = comm.requests[comm.next % kDepth];
   if (mine.open) return nccl::kSuccess;
   mine = Request{};

@@ -115,7 +115,7 @@ Result isend(void* send_comm, void* data, size_t size, int tag, void* mhandle, v
   auto& comm = *static_cast<Comm*>(send_comm);
   *request = nullptr;
   progress_send(comm);
-  if (comm.dead) return nccl::kRemoteError;
+  if (comm.dead) return gone(Caller::kIsend);
   if (!covered(mhandle, data, size)) return nccl::kInvalidArgument;
   Request& mine = comm.requests[comm.next % kDepth];
   if (mine.open) return nccl::kSuccess;

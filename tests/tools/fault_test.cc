@@ -27,6 +27,9 @@ std::vector<std::string> arguments_of(const Case& c) {
   const std::string mode = c.mode;
   if (mode == "replay") words = {"replay", trace_path("a-ops-cts")};
   if (mode == "relaxed") words = {"replay", trace_path("a-ops-eager"), "--rules", "relaxed"};
+  if (mode == "abort") words = {"replay", trace_path("h-abort")};
+  if (mode == "unmap") words = {"replay", trace_path("h-abort"), "--after-dereg", "unmap"};
+  if (mode == "kill") words = {"replay", trace_path("h-kill"), "--death-within", "0.5"};
   if (mode == "allreduce")
     words = {"allreduce", "--ranks", "2", "--bytes", "3000000", "--iterations", "10"};
   if (mode == "stream") words = {"stream", "--bytes", "64K", "--seconds", "1"};
@@ -34,7 +37,7 @@ std::vector<std::string> arguments_of(const Case& c) {
   if (mode == "groups") words = {"stream", "--bytes", "64K", "--parts", "3", "--seconds", "1"};
   for (const char* word : {"--quiet", "--timeout"}) words.push_back(word);
   // Those that hang cost this much time; the others must not be taken for a hang on a busy machine.
-  words.push_back(c.exit_code == kTimedOut ? "1.5" : "60");
+  words.push_back(c.exit_code == kTimedOut && mode != "kill" ? "1.5" : "60");
   words.insert(words.end(), {"--plugin", faulty_plugin(c.fault)});
   return words;
 }
@@ -111,6 +114,17 @@ const Case kCases[] = {
     {"crash", "relaxed", kFailed, "killed by signal 11 .*line .*inside the plugin's isend"},
     {"error", "relaxed", kFailed, "the plugin's test returned ncclSystemError"},
     {"no-connect", "relaxed", kTimedOut, "line .*(connect|accept)"},
+    {"corrupt", "abort", kDataWrong, "irecv posted at line .*one byte corrupted"},
+    {"late-write", "abort", kDataWrong,
+     "rank . memory of m. .registered at line .* was written after its deregMr: the first is byte "
+     "0"},
+    {"late-write", "unmap", kFailed, "killed by signal 11 .*inside the plugin's closeRecv"},
+    {"deaf", "kill", kTimedOut,
+     "rank . thread . line .*killed, no call has returned ncclRemoteErr"},
+    // Rank 0 is told by its receives; rank 1 has only a send to the dead, which is never taken.
+    {"deaf-send", "kill", kTimedOut, "rank 1 thread . line .*no call has returned ncclRemoteError"},
+    {"wrong-error", "kill", kFailed, "rank 0 thread . line .*: the plugin's test returned ncclSys"},
+    {"crash", "kill", kFailed, "killed by signal 11 .*line .*inside the plugin's isend"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Faults, FaultyPlugin, testing::ValuesIn(kCases), [](const auto& c) {

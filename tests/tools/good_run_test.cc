@@ -67,6 +67,23 @@ INSTANTIATE_TEST_SUITE_P(Traces, RelaxedReplay,
                                          "i-max2"),
                          as_name);
 
+class EndingReplay : public testing::TestWithParam<const char*> {};
+
+// Ranks that abort with receives posted; a rank that is killed, and peers that must be told.
+TEST_P(EndingReplay, PassesOnACorrectPlugin) {
+  for (const char* way : {"poison", "unmap", "keep"}) {
+    const ToolRun run =
+        run_tool({"replay", trace_path(GetParam()), "--quiet", "--timeout", "60", "--death-within",
+                  "30", "--after-dereg", way, "--plugin", faulty_plugin("tcp")});
+    EXPECT_EQ(run.exit_code, 0) << run.command << "\n" << run.output << run.errors;
+    EXPECT_EQ(run.value("bytes"), "18175296") << run.last_line;
+    const bool dies = std::string(GetParam()) == "h-kill";
+    EXPECT_EQ(run.value("death_seconds") != "", dies) << run.last_line;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Traces, EndingReplay, testing::Values("h-abort", "h-kill"), as_name);
+
 TEST(EagerRun, HangsInStrictOrderWhereTheCheckSaysSo) {
   const ToolRun run = run_tool({"replay", trace_path("a-ops-eager"), "--quiet", "--timeout", "1",
                                 "--plugin", faulty_plugin("tcp")});

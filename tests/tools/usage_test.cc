@@ -55,7 +55,10 @@ TEST(Usage, IsRefusedWithWordsThatHelp) {
   expect_refused({"replay", trace, "--api", "5", "--plugin", tcp}, kUsage, "not a version");
   expect_refused({"replay", trace, "--api", "13", "--plugin", tcp}, kUsage, "not a version");
   expect_refused({"replay", "/no/such/folder", "--plugin", tcp}, kUsage, "rank0.trace");
-  expect_refused({"replay", trace_path("h-abort"), "--plugin", tcp}, kUsage, "ends in the middle");
+  expect_refused({"replay", trace_path("h-abort"), "--rules", "relaxed", "--plugin", tcp}, kUsage,
+                 "ends in the middle; it can be replayed in strict order only");
+  expect_refused({"replay", trace_path("h-abort"), "--after-dereg", "burn", "--plugin", tcp},
+                 kUsage, "burn not in .keep,poison,unmap");
   expect_refused({"replay", trace, "--plugin", tcp, "--ranks-in", "no-such-ns"}, kUsage,
                  "ip netns list");
   expect_refused({"replay", trace, "--plugin", tcp, "--ranks-in", "/proc/self/ns/mnt"}, kUsage,

@@ -31,6 +31,7 @@ struct Board {
   std::atomic<int64_t> first_data_ns;  // first isend or irecv; 0: none yet
   std::atomic<int64_t> last_data_ns;   // last completion
   std::atomic<uint64_t> messages;
+  std::atomic<int64_t> told_ns;  // from a peer's death to the last call that had to say so; 0: none
   // Of the modes that make their own traffic (links.h).
   std::atomic<uint64_t> connections, connected;
   std::atomic<uint64_t> receives, receives_done, sends, sends_done;

@@ -61,7 +61,7 @@ class Launcher {
   }
   bool all_said_good() const {
     return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) {
-      return r->verdict && r->verdict->number == tools::kGood;
+      return r->killed_as_planned || (r->verdict && r->verdict->number == tools::kGood);
     });
   }
   uint64_t bytes() const;
@@ -72,6 +72,7 @@ class Launcher {
   tools::Progress progress_;
   int64_t start_ns_;
   int64_t failed_ns_ = 0;
+  bool have_met_ = false;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   std::map<uint32_t, std::pair<uint32_t, uint64_t>> barriers_;  // arrived, largest value
   std::vector<Cause> causes_;
@@ -113,7 +114,9 @@ uint64_t Launcher::bytes() const {
 void Launcher::reached(const Packet& packet) {
   auto& [arrived, largest] = barriers_[packet.number];
   largest = std::max(largest, packet.value);
-  if (++arrived < plan_.ranks) return;
+  const auto dead = std::count(plan_.killed.begin(), plan_.killed.end(), true);
+  if (++arrived < plan_.ranks - (have_met_ ? static_cast<uint32_t>(dead) : 0)) return;
+  have_met_ = true;
   if (plan_.at_barrier) {
     progress_.clear();
     plan_.at_barrier(packet.number, largest);
@@ -172,6 +175,9 @@ void Launcher::look_for_ended() {
     const bool good = rank.verdict && rank.verdict->number == tools::kGood;
     if (rank.verdict && !good) continue;  // it has said so itself
     if (good && WIFEXITED(*status) && WEXITSTATUS(*status) == tools::kGood) continue;
+    rank.killed_as_planned = have_met_ && i < plan_.killed.size() && plan_.killed[i] &&
+                             WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL;
+    if (rank.killed_as_planned) continue;
     std::string doing;
     for (uint32_t t = 0; t < kMaxThreads; ++t) {
       if (rank.board().threads[t].inside.load() == Call::kNone) continue;
@@ -212,12 +218,13 @@ void Launcher::wait() {
 }
 
 void Launcher::collect(tools::Report& report) {
-  int64_t first = 0, last = 0;
+  int64_t first = 0, last = 0, told = 0;
   for (const auto& rank : ranks_) {
     const Board& board = rank->board();
     const int64_t begin = board.first_data_ns.load();
     if (begin != 0 && (first == 0 || begin < first)) first = begin;
     last = std::max(last, board.last_data_ns.load());
+    told = std::max(told, board.told_ns.load());
     if (rank->verdict && rank->verdict->number == tools::kGood) {
       report.api = fmt::format("{}", rank->verdict->value);
     }
@@ -232,6 +239,7 @@ void Launcher::collect(tools::Report& report) {
   report.ranks = plan_.ranks;
   report.bytes = bytes();
   report.seconds = last > first ? tools::seconds_between(first, last) : 0;
+  if (told > 0) report.extra.emplace_back("death_seconds", fmt::format("{:.3f}", told / 1e9));
 }
 
 tools::Report Launcher::run() {

@@ -21,6 +21,8 @@ namespace weft::ncclnet {
 struct Plan {
   uint32_t ranks = 0;
   uint64_t total_bytes = 0;  // for the progress display; 0: not known
+  // By rank: kills itself at the first barrier, and is at no later one. Empty: none does.
+  std::vector<bool> killed;
   // What line `line` of thread slot `thread` of a rank is, for messages; may be empty.
   std::function<std::string(uint32_t rank, uint32_t thread, uint32_t line)> describe_line;
   // Changes the report of a run that went well, before it is printed. May be empty.

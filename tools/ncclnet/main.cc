@@ -44,9 +44,12 @@ int rank_main(int argc, char** argv) {
 std::string plan_replay(const Options& options, Trace& trace, Plan& plan) {
   const std::string why = load_trace(options.directory, trace);
   if (!why.empty()) return why;
-  if (trace.ending != Ending::kWhole) return trace.name + ": this run ends in the middle";
+  if (trace.ending != Ending::kWhole && options.rules != "strict") {
+    return trace.name + ": this run ends in the middle; it can be replayed in strict order only";
+  }
   plan.ranks = static_cast<uint32_t>(trace.ranks.size());
   plan.total_bytes = trace.bytes;
+  for (uint32_t i = 0; i < plan.ranks; ++i) plan.killed.push_back(is_killed(trace, i));
   plan.describe_line = [&trace](uint32_t rank, uint32_t thread, uint32_t number) {
     const RankTrace& of = trace.ranks[rank];
     std::string text =

@@ -26,7 +26,9 @@ struct Options {
   // replay and check
   std::string directory;
   std::string rules = "strict";
-  double death_within_s = 20;  // replay --rules kill
+  // replay
+  std::string after_dereg = "poison";
+  double death_within_s = 20;
 
   // allreduce, stream and latency. Of latency, iterations and seconds are 0 where there is no such
   // limit.

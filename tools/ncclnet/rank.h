@@ -56,11 +56,18 @@ class Rank {
   /// Calls the plugin. Anything but success ends the rank with exit code 4.
   template <class Function, class... Arguments>
   void call(Call id, Function* function, Arguments... arguments) {
+    const nccl::Result result = attempt(id, function, arguments...);
+    if (result != nccl::kSuccess) fail_call(id, result);
+  }
+  /// Likewise, where a failure may be right.
+  template <class Function, class... Arguments>
+  nccl::Result attempt(Call id, Function* function, Arguments... arguments) {
     slot().inside.store(id, std::memory_order_relaxed);
     const nccl::Result result = function(arguments...);
     slot().inside.store(Call::kNone, std::memory_order_relaxed);
-    if (result != nccl::kSuccess) fail_call(id, result);
+    return result;
   }
+  [[noreturn]] void fail_call(Call id, nccl::Result result);
 
   /// The logger and the profiler callback to hand to init.
   static nccl::Logger logger();
@@ -78,7 +85,6 @@ class Rank {
   void data_arrived(uint64_t bytes, uint64_t messages);
 
  private:
-  [[noreturn]] void fail_call(Call id, nccl::Result result);
   [[noreturn]] void parent_is_gone();
 
   const Options& options_;

@@ -24,6 +24,7 @@ struct RankProcess {
   tools::Mapping board_memory;
   std::optional<Packet> verdict;
   bool ended = false;
+  bool killed_as_planned = false;
 
   const Board& board() const { return *static_cast<const Board*>(board_memory.data()); }
 };

@@ -8,6 +8,7 @@
 // thread waits, for whatever reason, it goes on trying its pending connects and accepts and tests
 // the oldest open request of each (comm, kind), as NCCL does; what is done early is remembered.
 // The bytes of a message are filled in at its isend and checked as soon as its receive is done.
+// Memory is given back right after its deregMr, and must stay as it is (freed_memory.h).
 //
 // Objects, buffers and requests are plain tables that lines fill in and later lines read; the
 // dependencies (an atomic count of finished lines a thread, or RelaxedOrder) order these accesses.
@@ -22,6 +23,7 @@
 
 #include "tools/common/pattern.h"
 #include "tools/ncclnet/arena.h"
+#include "tools/ncclnet/freed_memory.h"
 #include "tools/ncclnet/open_ranges.h"
 #include "tools/ncclnet/rank.h"
 #include "tools/ncclnet/relaxed_order.h"
@@ -29,14 +31,17 @@
 
 namespace weft::ncclnet {
 
+enum MeetingPoint : uint32_t { kCut, kTold, kTearDown, kMeetingPoints };
+
 struct Replay {
-  explicit Replay(Rank& r) : rank(r) {}
+  explicit Replay(Rank& r) : rank(r), freed(r.options().after_dereg) {}
 
   Rank& rank;
   Trace trace;
   const RankTrace* mine = nullptr;
   Arenas arenas;
   OpenRanges ranges;
+  FreedMemory freed;
 
   // By id.
   std::vector<void*> contexts, listens, sends, recvs, mhandles;
@@ -52,6 +57,8 @@ struct Replay {
   };
   std::unique_ptr<Finished[]> finished;   // by thread
   std::unique_ptr<RelaxedOrder> relaxed;  // null: strict
+  // Of a run that ends in the middle: how many threads have come to each point.
+  std::array<std::atomic<size_t>, kMeetingPoints> arrived{};
 
   const TraceLine& region_of(int mhandle) const {
     return mine->lines[static_cast<size_t>(mine->mhandle_lines[static_cast<size_t>(mhandle)])];
@@ -82,9 +89,15 @@ class ReplayThread {
     Call call;
     std::deque<int> requests;
   };
+  struct WaitingSend {  // which the recorded plugin never took
+    const TraceLine* line;
+    void* handle = nullptr;
+    bool done = false;
+  };
 
   // replay_thread.cc: strict order, and waiting.
   void run_strict();
+  void run_lines(uint32_t from, uint32_t to);
   void wait_for(const Dependency& dependency);
   template <class Condition>
   void wait_until(const TraceLine& line, Condition condition);
@@ -96,6 +109,16 @@ class ReplayThread {
   bool established(const TraceLine& line);
   void attempt(const TraceLine& line);
   std::deque<int>& open_of(const TraceLine& line);
+
+  // replay_ending.cc: a run that ends in the middle.
+  void end();
+  void begin_waiting_send(const TraceLine& line);
+  bool poll_waiting_sends();
+  bool went_well(Call call, const TraceLine& post, nccl::Result result);
+  bool told() const { return told_by_ != nullptr; }
+  void meet(MeetingPoint point);
+  void await_failure();
+  void tear_down();
 
   // replay_relaxed.cc
   void run_relaxed();
@@ -133,6 +156,10 @@ class ReplayThread {
   uint32_t open_count_ = 0;
   NetAttributes attributes_{};
   bool have_attributes_ = false;
+  std::vector<WaitingSend> waiting_;
+  bool at_cut_ = false;
+  const TraceLine* told_by_ = nullptr;  // the post of the first call that said a peer is dead
+  uint32_t calls_left_ = UINT32_MAX;    // that may still move data
 };
 
 void run_replay(Rank& rank);

@@ -59,6 +59,8 @@ void ReplayThread::set_up(const TraceLine& line) {
 
 // Device memory is taken as host memory for now; so is what came as a dma-buf.
 void ReplayThread::register_memory(const TraceLine& line) {
+  replay_.freed.registered(replay_.arenas.at(line.base), line.size,
+                           fmt::format("m{} (registered at line {})", line.mhandle, line.number));
   replay_.rank.call(Call::kRegMr, replay_.rank.api().reg_mr, comm(line),
                     static_cast<void*>(replay_.arenas.at(line.base)), line.size,
                     static_cast<int>(nccl::kPtrHost),
@@ -107,10 +109,13 @@ void ReplayThread::close(const TraceLine& line) {
   Rank& rank = replay_.rank;
   const Api& api = rank.api();
   switch (line.call) {
-    case Call::kDeregMr:
+    case Call::kDeregMr: {
       rank.call(Call::kDeregMr, api.dereg_mr, comm(line),
                 replay_.mhandles[static_cast<size_t>(line.mhandle)]);
+      const TraceLine& region = replay_.region_of(line.mhandle);
+      replay_.freed.deregistered(replay_.arenas.at(region.base), region.size);
       break;
+    }
     case Call::kCloseSend: rank.call(Call::kCloseSend, api.close_send, comm(line)); break;
     case Call::kCloseRecv: rank.call(Call::kCloseRecv, api.close_recv, comm(line)); break;
     default:

@@ -45,9 +45,11 @@ bool ReplayThread::test_oldest(std::deque<int>& open) {
   int sizes[kMaxParts + 1];
   for (int& size : sizes) size = kUnwritten;
   int done = 0;
-  replay_.rank.call(Call::kTest, replay_.rank.api().test, request.handle, &done,
-                    no_sizes ? static_cast<int*>(nullptr) : sizes);
-  if (done == 0) return false;
+  const nccl::Result result =
+      replay_.rank.attempt(Call::kTest, replay_.rank.api().test, request.handle, &done,
+                           no_sizes ? static_cast<int*>(nullptr) : sizes);
+  const TraceLine& post = replay_.mine->lines[static_cast<size_t>(info.post_line)];
+  if (!went_well(Call::kTest, post, result) || done == 0) return false;
   open.pop_front();
   --open_count_;
   completed(id, sizes, !no_sizes);
@@ -91,7 +93,8 @@ void ReplayThread::received(const TraceLine& post, const RequestInfo& info, cons
                               info.sources[i].size, *beyond, post.parts[i].size));
     }
   }
-  replay_.rank.data_arrived(bytes, post.parts.size());
+  // What the recorded run never looked at is checked, and not counted.
+  if (info.test_line >= 0) replay_.rank.data_arrived(bytes, post.parts.size());
 }
 
 void ReplayThread::check_part(const TraceLine& post, const RequestInfo& info, size_t part,
@@ -149,6 +152,8 @@ void run_replay(Rank& rank) {
     threads.emplace_back([&replay, i] { ReplayThread(replay, static_cast<uint32_t>(i)).run(); });
   }
   for (std::thread& thread : threads) thread.join();
+  why = replay.freed.written();
+  if (!why.empty()) rank.fail(tools::kDataWrong, why);
 }
 
 }  // namespace weft::ncclnet

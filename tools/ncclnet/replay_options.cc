@@ -15,7 +15,11 @@ constexpr const char* kReplayRules =
     "relaxed: as freely as the data allow, for what was recorded on a plugin that took every send\n"
     "  at once: in strict order such a run hangs where a send starts only when its receive is "
     "posted.\n"
-    "Which traces are which: tests/traces/README.md, or weft_ncclnet check.";
+    "Which traces are which: tests/traces/README.md, or weft_ncclnet check.\n"
+    "\n"
+    "A run that ends in the middle is replayed to its end. Where a rank was killed, it is killed\n"
+    "here, and calls of its peers must return ncclRemoteError within --death-within. Where ranks\n"
+    "aborted, requests stay open; memory goes right after deregMr, before the close.";
 
 constexpr const char* kCheckRules =
     "Exit codes: 0 the order can be kept, even by a plugin that starts a send only when its "
@@ -42,6 +46,18 @@ CLI::App* add_replay(CLI::App& app, Options& options) {
   CLI::App* replay =
       app.add_subcommand("replay", "Replay a recorded run of NCCL, every byte checked");
   add_trace(*replay, options, {"strict", "relaxed"});
+  replay
+      ->add_option("--after-dereg", options.after_dereg,
+                   "What becomes of memory right after its deregMr; any later write fails the run")
+      ->type_name("keep|poison|unmap")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"keep", "poison", "unmap"}).description(""));
+  replay
+      ->add_option("--death-within", options.death_within_s,
+                   "How soon the peers of a killed rank must be told, in seconds")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(decimal_within(0.1, 86400));
   replay->footer(kReplayRules);
   return replay;
 }

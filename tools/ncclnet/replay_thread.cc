@@ -21,8 +21,15 @@ void ReplayThread::run() {
 }
 
 void ReplayThread::run_strict() {
+  run_lines(0, replay_.mine->cut);
+  if (replay_.trace.ending != Ending::kWhole) end();
+}
+
+// Of the thread's own lines those with an index in [from, to).
+void ReplayThread::run_lines(uint32_t from, uint32_t to) {
   ThreadSlot& slot = Rank::slot();
   for (const uint32_t index : replay_.mine->threads[thread_]) {
+    if (index < from || index >= to) continue;
     const TraceLine& line = replay_.mine->lines[index];
     slot.line.store(line.number, std::memory_order_relaxed);
     for (const Dependency& dependency : line.waits_for) wait_for(dependency);
@@ -64,7 +71,8 @@ void ReplayThread::wait_until(const TraceLine& line, Condition condition) {
 
 bool ReplayThread::poll() {
   const bool connected = !pending_.empty() && poll_connections();
-  return (open_count_ > 0 && poll_requests()) || connected;
+  const bool taken = !waiting_.empty() && poll_waiting_sends();
+  return (open_count_ > 0 && poll_requests()) || connected || taken;
 }
 
 bool ReplayThread::poll_connections() {
@@ -102,6 +110,7 @@ bool ReplayThread::poll_connections() {
 bool ReplayThread::poll_requests() {
   bool progress = false;
   for (Open& open : open_) {
+    if (calls_left_ == 0) break;
     if (!open.requests.empty() && test_oldest(open.requests)) progress = true;
   }
   return progress;
@@ -153,6 +162,10 @@ void ReplayThread::perform(const TraceLine& line) {
     case Call::kRegMrDmaBuf: register_memory(line); break;
     case Call::kSetNetAttr: set_attributes(line); break;
     case Call::kIsend:
+      if (line.abandoned) {
+        begin_waiting_send(line);
+        break;
+      }
       prepare_send(line);
       wait_until(line, [&] { return try_send(line); });
       break;

@@ -97,7 +97,7 @@ enum class Ending : uint8_t {
 struct Trace {
   std::string name;
   std::vector<RankTrace> ranks;
-  uint64_t bytes = 0;  // of all messages
+  uint64_t bytes = 0;  // of all messages; where the run ends in the middle, of those received
   uint64_t messages = 0;
   Ending ending = Ending::kWhole;
 };

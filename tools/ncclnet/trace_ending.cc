@@ -39,6 +39,9 @@ std::string check_after_cut(const Trace& trace, const RankTrace& rank) {
         line.call != Call::kSetNetAttr && line.call != Call::kCloseListen) {
       return wrong("something is begun after the run was aborted");
     }
+    if (tears_down(line) && at < rank.tear_down) {
+      return wrong("something is torn down while calls go on failing");
+    }
     if (line.result == 0) continue;
     const auto& peers = line.comm_kind == 's' ? rank.send_peers : rank.recv_peers;
     const int peer = peers[static_cast<size_t>(line.comm)];
@@ -47,6 +50,18 @@ std::string check_after_cut(const Trace& trace, const RankTrace& rank) {
     }
   }
   return {};
+}
+
+// Of what was sent, the rest may arrive or not.
+void count_received(Trace& trace) {
+  trace.bytes = trace.messages = 0;
+  for (const RankTrace& rank : trace.ranks) {
+    for (const RequestInfo& request : rank.requests) {
+      if (request.test_line < 0) continue;
+      for (const Source& source : request.sources) trace.bytes += source.size;
+      trace.messages += request.sources.size();
+    }
+  }
 }
 
 }  // namespace
@@ -72,6 +87,7 @@ std::string find_ending(Trace& trace) {
     const std::string why = check_after_cut(trace, rank);
     if (!why.empty()) return why;
   }
+  count_received(trace);
   return {};
 }
 
