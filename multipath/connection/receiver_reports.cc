@@ -199,8 +199,10 @@ bool Receiver::tell_grants(ReceiveFlowState& f, wire::ControlWriter& out) {
     grant.parts = r.parts;
     for (int i = 0; i < r.parts; ++i) {
       const PartState& p = *r.part[i];
-      grant.part[i] = {0, 0, 0, p.room, p.tag};
-      if (p.room == 0) continue;
+      // What is complete is known to the sender, and its memory may be gone: it is named no more.
+      const uint64_t room = r.left > 0 ? p.room : 0;
+      grant.part[i] = {0, 0, 0, room, p.tag};
+      if (room == 0) continue;
       grant.part[i].region = p.region;
       grant.part[i].epoch = regions_.epoch(p.region);
       grant.part[i].offset = regions_.offset(p.region, p.base);

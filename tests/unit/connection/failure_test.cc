@@ -93,6 +93,60 @@ TEST_P(Failing, TheSourceOfASendMayBeTakenAwayToo) {
   }));
 }
 
+struct GrantReader {
+  std::vector<wire::Grant> grants;
+  template <class Other>
+  void on(const Other&) {}
+  void on(const wire::Grant& g) { grants.push_back(g); }
+};
+
+// The younger receive is complete first. Its memory may go, and its place be taken by other memory,
+// although the grant of it is still told: nothing tells the receiver that the sender knows.
+TEST_P(Failing, MemoryOfACompleteReceiveMayGoWhileAnOlderOneIsUnderWay) {
+  constexpr size_t kLong = 6 << 20;
+  Pair pair(offloads());
+  const FlowId flow = pair.open_flow(0);
+  auto *older = pair.buffer(1, kLong), *younger = pair.buffer(1, 100);
+  ASSERT_TRUE(pair.receive(1, flow, older));
+  ASSERT_TRUE(pair.receive(1, flow, younger));
+  pair.lose = [](const Parcel& p) { return p.from == 0 && p.control; };
+  pair.settle();
+  auto* from = pair.buffer(0, kLong, std::byte{0x5a});
+  ASSERT_TRUE(pair.send(0, flow, from, kLong));
+  ASSERT_TRUE(pair.send(0, flow, pair.buffer(0, 100), 100));
+  for (int i = 0; i < 100 && pair.count(1, Kind::kReceived) == 0; ++i) {
+    pair.turn(0);
+    pair.deliver();
+    pair.turn(1);
+  }
+  ASSERT_EQ(pair.count(1, Kind::kReceived), 1u);
+  ASSERT_EQ(pair.events(1, Kind::kReceived)[0].number, 1u);
+  pair.end[1]->remove_region(younger->region);
+  EXPECT_EQ(pair.count(1, Kind::kFlowFailed), 0u);
+  ASSERT_EQ(pair.buffer(1, 100)->region, younger->region) << "the id is in use again";
+
+  const size_t before = pair.history.size();
+  pair.lose = [](const Parcel& p) { return p.from == 0; };
+  pair.run([] { return false; }, milliseconds(50));
+  GrantReader told;
+  for (size_t i = before; i < pair.history.size(); ++i) {
+    const Parcel& p = pair.history[i];
+    if (p.from == 0 || !p.control) continue;
+    wire::read_statements(
+        std::span(p.packet.data).first(p.packet.bytes).subspan(wire::kControlHeaderBytes), told);
+  }
+  EXPECT_FALSE(told.grants.empty());
+  for (const wire::Grant& grant : told.grants) {
+    EXPECT_EQ(grant.part[0].size, grant.number == 0 ? kLong : 0) << grant.number;
+  }
+
+  pair.lose = [](const Parcel&) { return false; };
+  ASSERT_TRUE(pair.run([&] { return pair.count(0, Kind::kSent) == 2; }));
+  EXPECT_EQ(pair.count(1, Kind::kReceived), 2u);
+  EXPECT_EQ(older->bytes, from->bytes);
+  EXPECT_EQ(pair.count(0, Kind::kFlowFailed) + pair.count(1, Kind::kFlowFailed), 0u);
+}
+
 TEST_P(Failing, APeerThatIsSilentFailsEverythingAfterThePeerTimeOut) {
   Pair pair(offloads(), [](ConnectionConfig& c) { c.peer_timeout = milliseconds(500); });
   const FlowId flow = pair.open_flow(0);
