@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "multipath/congestion/pipe.h"
+#include "transport/base/post.h"
 #include "transport/base/units.h"
 
 namespace weft {
@@ -21,6 +22,7 @@ struct AckSample {
   Duration rtt{};          // 0: this ack tells none
   Duration queue_delay{};  // of that RTT
   bool marked = false;     // congestion experienced: ECN, or a queue past the mark delay
+  PathIndex path = 0;      // on which they went
 };
 
 class Law {

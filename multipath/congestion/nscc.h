@@ -15,6 +15,7 @@
 #pragma once
 
 #include "multipath/congestion/law.h"
+#include "multipath/congestion/window.h"
 
 namespace weft {
 
@@ -25,24 +26,19 @@ class NsccLaw final : public Law {
   void on_ack(const AckSample& sample) override;
   void on_loss(Time now, uint64_t bytes) override;
   void on_timeout(Time) override {}
-  uint64_t window() const override { return static_cast<uint64_t>(window_); }
-  bool at_least() const override { return window_ <= least_; }
+  uint64_t window() const override { return window_.whole(); }
+  bool at_least() const override { return window_.at_least(); }
 
  private:
   void react(const AckSample& sample, double target);
   void apply_growth(Time now);
   void quick_adapt(Time now, Duration queue_delay, Duration target);
-  double growth_unit() const;
   // The queue delay to aim at, in seconds: the pipe's, less for those who have much in flight.
   double target() const;
-  void clamp();
 
   const Pipe& pipe_;
-  const double least_;
-  const double most_;
-  double window_;
-  bool started_ = false;  // the first window was set from the pipe
-  double growth_ = 0;     // bytes^2: divided by the window when applied
+  Window window_;
+  double growth_ = 0;  // bytes^2: divided by the window when applied
   uint64_t since_growth_ = 0;
   Time growth_at_{INT64_MIN};
   Time shrink_at_{INT64_MIN};  // not before

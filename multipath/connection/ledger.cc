@@ -161,7 +161,7 @@ Ledger::Sample Ledger::take_sample(Path& path, const Report& report, Duration rt
   Sample sample;
   if (report.upper_bound && rtt > path.rtt.smoothed()) return sample;
   sample.rtt = rtt;
-  sample.queued = pipe_.queue_delay(rtt) > pipe_.mark_delay();
+  sample.queue = pipe_.queue_delay(rtt);
   return sample;
 }
 
@@ -215,13 +215,13 @@ void Ledger::arrive_late(Path& path, uint64_t number, const Report& report) {
 void Ledger::account(Path& path, const Report& report, const Sample& sample) {
   const auto tell = [&](uint64_t bytes, Mark mark) {
     if (bytes == 0) return;
-    law_->on_ack(
-        {report.now, bytes, sample.rtt, pipe_.queue_delay(sample.rtt), mark != Mark::kNone});
-    selector_->on_ack(path.index, static_cast<double>(bytes) / burst_bytes(), mark);
+    const double bursts = static_cast<double>(bytes) / burst_bytes();
+    law_->on_ack({report.now, bytes, sample.rtt, sample.queue, mark != Mark::kNone, path.index});
+    selector_->on_ack({path.index, bursts, mark, sample.rtt, report.now});
   };
   pipe_.on_delivered(report.now, sample.bytes + sample.marked_bytes);
   tell(sample.marked_bytes, Mark::kEcn);
-  tell(sample.bytes, sample.queued ? Mark::kQueue : Mark::kNone);
+  tell(sample.bytes, sample.queue > pipe_.mark_delay() ? Mark::kQueue : Mark::kNone);
 }
 
 void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {

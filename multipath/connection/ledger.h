@@ -111,7 +111,7 @@ class Ledger {
   // What one ack says of a path; law and selector hear of it once, however much it acks.
   struct Sample {
     Duration rtt{};             // 0: none
-    bool queued = false;        // its RTT says that it met a queue
+    Duration queue{};           // what of it is not the empty network's
     uint32_t marks = 0;         // of the packets to come, how many met congestion (ECN)
     uint64_t marked_bytes = 0;  // of those that came
     uint64_t bytes = 0;         // and without a mark

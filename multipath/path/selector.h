@@ -43,6 +43,15 @@ struct Turn {
   uint32_t bursts = 0;  // in flight
 };
 
+// What came back on a path.
+struct Answer {
+  PathIndex path = 0;
+  double bursts = 0;  // mostly a fraction
+  Mark mark = Mark::kNone;
+  Duration rtt{};  // 0: this answer tells none
+  Time now;
+};
+
 class Selector {
  public:
   virtual ~Selector() = default;
@@ -50,8 +59,7 @@ class Selector {
   // The path of the next burst, one that is usable; or one that is not at the moment (its ring is
   // full), and then the burst waits for it.
   virtual PathIndex next(const Turn& turn) = 0;
-  // `bursts` (a fraction, mostly) came back on this path.
-  virtual void on_ack(PathIndex path, double bursts, Mark mark) = 0;
+  virtual void on_ack(const Answer& answer) = 0;
   // Copies on this path are overdue.
   virtual void on_timeout(PathIndex path, Time now) = 0;
   // The path was declared dead, or came back.

@@ -192,7 +192,7 @@ TEST(Reps, AWayThatComesBackIsFoundWhereNothingIsMarked) {
 std::unique_ptr<Selector> taught(const std::vector<PathIndex>& known, int times) {
   auto selector = make_selector("reps", {64, 5, milliseconds(10)});
   for (int i = 0; i < times; ++i) {
-    for (PathIndex path : known) selector->on_ack(path, 1.0, Mark::kNone);
+    for (PathIndex path : known) selector->on_ack({path, 1.0, Mark::kNone});
   }
   return selector;
 }
@@ -232,10 +232,10 @@ TEST(Reps, AFrozenSelectorWithSpoiltFreshEntriesUsesRememberedOnes) {
   auto selector = taught({3, 40}, 2);
   const PathMask usable = all_of(64);
   turns(*selector, usable, Time{0}, 64, 4);
-  selector->on_ack(17, 1.0, Mark::kNone);
+  selector->on_ack({17, 1.0, Mark::kNone});
   selector->on_timeout(17, Time{0});
   EXPECT_EQ(turns(*selector, usable, Time{0}, 64, 100), (std::set<PathIndex>{3, 40}));
-  selector->on_ack(3, 1.0, Mark::kNone);
+  selector->on_ack({3, 1.0, Mark::kNone});
   EXPECT_EQ(turns(*selector, usable, Time{0}, 4, 100), (std::set<PathIndex>{3, 40}));
 }
 
@@ -253,7 +253,7 @@ TEST(Reps, WithFewBurstsInFlightItSpraysOverAll) {
     std::vector<int> count(64);
     for (int i = 0; i < 6400; ++i) {
       ++count[selector->next({usable, Time{i}, bursts})];
-      selector->on_ack(3, 1.0, Mark::kNone);  // the only one that ever answers
+      selector->on_ack({3, 1.0, Mark::kNone});  // the only one that ever answers
     }
     for (int path = 0; path < 64; ++path)
       EXPECT_EQ(count[static_cast<size_t>(path)], 100) << path << ", bursts " << bursts;
@@ -263,14 +263,14 @@ TEST(Reps, WithFewBurstsInFlightItSpraysOverAll) {
   const PathMask usable = all_of(64);
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(selector->next({usable, Time{i}, 64}), 3);
-    selector->on_ack(3, 1.0, Mark::kNone);
+    selector->on_ack({3, 1.0, Mark::kNone});
   }
 }
 
 TEST(Reps, PartsOfABurstAddUpToOne) {
   auto selector = taught({}, 0);
   const PathMask usable = all_of(64);
-  for (int i = 0; i < 64 * 4; ++i) selector->on_ack(5, 0.25, Mark::kNone);
+  for (int i = 0; i < 64 * 4; ++i) selector->on_ack({5, 0.25, Mark::kNone});
   // The ring holds half of them; what it gave away is gone.
   int recycled = 0;
   for (int i = 0; i < 32; ++i) recycled += selector->next({usable, Time{0}, 64}) == 5;
@@ -297,8 +297,8 @@ TEST(Reps, NeverNamesAPathThatIsNotUsable) {
         case 1: selector->on_timeout(path, now); break;
         case 2: selector->on_alive(path, random.chance(0.5)); break;
         default:
-          selector->on_ack(path, static_cast<double>(random.below(300)) / 100,
-                           static_cast<Mark>(random.below(3)));
+          selector->on_ack({path, static_cast<double>(random.below(300)) / 100,
+                            static_cast<Mark>(random.below(3))});
       }
       if (!usable.any()) usable.set(any(), true);
       const auto bursts = static_cast<uint32_t>(random.below(60));

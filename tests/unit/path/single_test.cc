@@ -23,7 +23,7 @@ TEST(Single, KeepsItsPathWhateverIsSaidOfIt) {
   const PathIndex path = selector->next({usable, Time{0}, 0});
   EXPECT_LT(path, 32);
   for (int i = 0; i < 1000; ++i) {
-    selector->on_ack(path, 1.0, i % 2 ? Mark::kEcn : Mark::kQueue);
+    selector->on_ack({path, 1.0, i % 2 ? Mark::kEcn : Mark::kQueue});
     selector->on_timeout(path, Time{i});
     selector->on_alive(static_cast<PathIndex>((path + 1 + i % 31) % 32), i % 3 == 0);
     ASSERT_EQ(selector->next({usable, Time{i}, 64}), path) << i;

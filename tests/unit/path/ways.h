@@ -161,7 +161,7 @@ class Ways {
         --in_flight_;
         --state.outstanding;
         ++ways_[way_of(event.path)].delivered;
-        selector_->on_ack(event.path, 1.0 / kPackets, event.mark);
+        selector_->on_ack({event.path, 1.0 / kPackets, event.mark});
         heard(event.path);
         break;
       case Kind::kLoss:  // the connection repairs it: the path only knows that it hears nothing
