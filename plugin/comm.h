@@ -2,9 +2,10 @@
 // What NCCL's opaque pointers point to: contexts and comms. An mhandle is a weft::Registration, a
 // request a weft::Request whose `user` is the comm it belongs to (null once it is over).
 //
-// Threading: a Context's table is under its mutex, for set-up calls only; a Comm's fields do not change
-// after it was handed out, but for the error, which is sticky and atomic, since registration and data
-// calls come from two threads. Ownership: the context owns its comms; flows belong to the endpoint.
+// Threading: a Context's table is under its mutex, for set-up calls only; a Comm's fields do not
+// change after it was handed out, but for the error, which is sticky and atomic, since registration
+// and data calls come from two threads. Ownership: the context owns its comms; flows belong to the
+// endpoint.
 #pragma once
 
 #include <atomic>

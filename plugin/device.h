@@ -6,7 +6,8 @@
 // WEFT_STATS as one line of JSON at its end.
 //
 // Threading: under the process's mutex, but for properties(), which do not change while anybody has
-// a context. Ownership: owns its endpoint. What may fail: opening, in words that name the interface.
+// a context. Ownership: owns its endpoint. What may fail: opening, in words that name the
+// interface.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edge between our C++ and NCCL's C: no exception passes, a Status becomes one of NCCL's codes, and
-// a forked child is kept out (fork_guard.h).
+// The edge between our C++ and NCCL's C: no exception passes, a Status becomes one of NCCL's codes,
+// and a forked child is kept out (fork_guard.h).
 //
-// Every function of plugin/net.h runs its body inside guarded(), or guarded_end() if it ends something. Threading: any. Nothing here fails.
+// Every function of plugin/net.h runs its body inside guarded(), or guarded_end() if it ends
+// something. Threading: any. Nothing here fails.
 #pragma once
 
 #include <exception>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What NCCL says with setNetAttr, in the transport's words. NCCL sets all bits of a mask when it says
-// nothing of it, and numbers of its communicator's size where it does not know better, so what it says
-// is taken for an upper bound; what makes no sense is taken for nothing said.
+// What NCCL says with setNetAttr, in the transport's words. NCCL sets all bits of a mask when it
+// says nothing of it, and numbers of its communicator's size where it does not know better, so what
+// it says is taken for an upper bound; what makes no sense is taken for nothing said.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's logger as the sink of transport/system/log.
 //
-// What is written is decided twice: by WEFT_LOG here, and by NCCL_DEBUG and NCCL_DEBUG_SUBSYS there.
-// Threading: any; whoever removes the logger has joined his own threads first. Nothing fails.
+// What is written is decided twice: by WEFT_LOG here, and by NCCL_DEBUG and NCCL_DEBUG_SUBSYS
+// there. Threading: any; whoever removes the logger has joined his own threads first. Nothing
+// fails.
 #pragma once
 
 #include "plugin/nccl/common.h"

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin itself, in its one current version: what NCCL may ask, in terms that belong to no version
-// of NCCL's interface. plugin/tables turns a version's tables and structs into these calls and back.
+// The plugin itself, in its one current version: what NCCL may ask, in terms that belong to no
+// version of NCCL's interface. plugin/tables turns a version's tables and structs into these calls
+// and back.
 //
-// Contracts, whatever the version (shared by all who call): nothing here blocks on a peer or throws; a
-// pointer that must not be null and is answers kInvalidArgument. "Not yet" is kSuccess with a null
-// result: call again with the same arguments. After a flow has failed every call on its comm returns
-// the same error at once; closing works always, and waits for nobody.
+// Contracts, whatever the version (shared by all who call): nothing here blocks on a peer or
+// throws; a pointer that must not be null and is answers kInvalidArgument. "Not yet" is kSuccess
+// with a null result: call again with the same arguments. After a flow has failed every call on its
+// comm returns the same error at once; closing works always, and waits for nobody.
 //
-// Threading: as NCCL does it. Calls on different comms are concurrent; of one comm the data calls come
-// from one thread at a time, registration and closing from another. isend, irecv and test take no lock
-// of the plugin's and allocate nothing.
+// Threading: as NCCL does it. Calls on different comms are concurrent; of one comm the data calls
+// come from one thread at a time, registration and closing from another. isend, irecv and test take
+// no lock of the plugin's and allocate nothing.
 //
-// Ownership: a context owns its comms, comms own their requests, so finalize frees what never completed.
+// Ownership: a context owns its comms, comms own their requests, so finalize frees what never
+// completed.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +26,8 @@ namespace weft::plugin {
 inline constexpr char kNetName[] = "Weft";
 inline constexpr int kMaxDevices = 16;  // NCCL looks at no more
 
-// No message is larger: test() reports sizes as int, and NCCL refuses more than this below version 9.
+// No message is larger: test() reports sizes as int, and NCCL refuses more than this below
+// version 9.
 inline constexpr size_t kMaxMessageBytes = size_t{1} << 30;
 
 // What a device is. The strings live as long as the plugin is loaded.
@@ -62,7 +65,8 @@ struct NetAttributes {
 
 // One communicator. `traffic_class`: nccl::kTrafficClassUndefined when nobody gave one.
 nccl::Result init(void** context, int traffic_class, nccl::Logger logger) noexcept;
-// Everything of the context that is left ends. A null context is one whose init failed: nothing to do.
+// Everything of the context that is left ends. A null context is one whose init failed: nothing to
+// do.
 nccl::Result finalize(void* context) noexcept;
 // A few stores.
 nccl::Result set_attributes(void* context, const NetAttributes& attributes) noexcept;

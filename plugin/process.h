@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plugin keeps once a process: the configuration in force, the devices, the contexts.
 //
-// The first init reads the configuration and lists the devices; the last finalize ends every thread,
-// closes every descriptor and gives NCCL's logger back, since the plugin may be unloaded next. After it
-// another init begins anew.
+// The first init reads the configuration and lists the devices; the last finalize ends every
+// thread, closes every descriptor and gives NCCL's logger back, since the plugin may be unloaded
+// next. After it another init begins anew.
 //
 // Threading: one mutex, taken by set-up calls only. Ownership: contexts. The object itself is never
-// destroyed: exit() may run while NCCL's threads are still in here. What may fail: the first init, by
-// configuration or for want of an interface; use(), when a device cannot be opened.
+// destroyed: exit() may run while NCCL's threads are still in here. What may fail: the first init,
+// by configuration or for want of an interface; use(), when a device cannot be opened.
 #pragma once
 
 #include <array>

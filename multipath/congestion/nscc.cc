@@ -16,7 +16,8 @@ constexpr double kFirstWindow = 1.5;        // capacities
 constexpr double kShrink = 0.8;
 constexpr double kLeastCut = 0.5;
 constexpr double kGain = 0.0125;  // of the average, for an ack of one reference MTU
-// The target of a flow with the reference window in flight is the pipe's; a larger window's is shorter.
+// The target of a flow with the reference window in flight is the pipe's; a larger window's is
+// shorter.
 constexpr double kTargetLeast = 0.25;
 constexpr double kTargetShare = 0.75;
 constexpr double kTargetMost = 2;

@@ -67,7 +67,8 @@ class Ledger {
   // `latest` is the segment of `message` that arrived last, `hold` before the report was made.
   void sweep(const Report& report, const SendMessage* message, uint32_t latest, Duration hold);
   // Losses are looked for at the next deadline, which is now: once all reports that lie in the
-  // fabric have been read, since after a pause of our own the first of many makes the rest look late.
+  // fabric have been read, since after a pause of our own the first of many makes the rest look
+  // late.
   void look_for_losses(Time now) { loss_deadline_ = earlier(loss_deadline_, now); }
   // Condemns and buries what can be.
   void detect_losses(Time now);

@@ -147,8 +147,8 @@ void Ledger::on_deadline(Time now, Time last_heard) {
   }
 }
 
-// Asks after a copy whose fate is open: the receiver for the state of its message, and on a datagram
-// fabric another path for a later arrival, by which RACK can judge the copy.
+// Asks after a copy whose fate is open: the receiver for the state of its message, and on a
+// datagram fabric another path for a later arrival, by which RACK can judge the copy.
 void Ledger::ask_elsewhere(const Copy& oldest, Time now) {
   SendMessage* message = oldest.probe ? nullptr : find(oldest);
   if (message && !message->finished) queries_.push_back(*message);
@@ -164,7 +164,8 @@ void Ledger::time_out(Path& path, Time now, Time last_heard) {
     if (!path.copies.at(n).settled) oldest = &path.copies.at(n);
   }
   if (!oldest && !path.dead) {
-    // All was judged by arrivals on other paths. If the youngest was lost the path may lead nowhere.
+    // All was judged by arrivals on other paths. If the youngest was lost the path may lead
+    // nowhere.
     path.probe_wanted = wanted_ && path.lost_below > path.largest_arrived + 1;
     return;
   }

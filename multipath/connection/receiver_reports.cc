@@ -25,9 +25,9 @@ void Receiver::owe_ack(Time now, Duration hold) {
   ack_deadline_ = earlier(ack_deadline_, now + hold);
 }
 
-// An ack costs both ends as much as a train of segments: while so many arrivals come well within the
-// time for which one may be held, it waits for more. When time is up long before, as with a sender
-// whose window is smaller, for fewer.
+// An ack costs both ends as much as a train of segments: while so many arrivals come well within
+// the time for which one may be held, it waits for more. When time is up long before, as with a
+// sender whose window is smaller, for fewer.
 void Receiver::adapt_acks(Time now) {
   const Duration since = now - acked_at_;
   acked_at_ = now;

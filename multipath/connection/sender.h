@@ -5,7 +5,8 @@
 // caller, in number order, once the regions it names are known. A matched send becomes a
 // SendMessage. Urgent messages (of one segment, or hinted to be latency-bound and not long) go
 // first, in order; the others share the window by deficit round robin between flows, a burst at a
-// time, each burst on the path the selector picks. A message is complete when the receiver has all of it and nothing reads its source any more.
+// time, each burst on the path the selector picks. A message is complete when the receiver has all
+// of it and nothing reads its source any more.
 //
 // Failure: a flow fails alone, with everything on it; its messages linger (reading nothing) until
 // their copies are settled, because their slots name them to the receiver. Bounds: kMaxReceives

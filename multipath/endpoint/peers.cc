@@ -100,8 +100,8 @@ void PeerTable::finish_all() {
 }
 
 // A stream may lie on a way that has died since, and its last word with it; datagrams take all
-// ways. So peers are told by these first, until they confirm or say goodbye themselves, for no longer
-// than a few time-outs. Who says goodbye may be forgotten in here.
+// ways. So peers are told by these first, until they confirm or say goodbye themselves, for no
+// longer than a few time-outs. Who says goodbye may be forgotten in here.
 void PeerTable::close_flows(std::optional<uint64_t> context) {
   const auto concerned = [&](const Peer& p) { return !context || p.key.context == *context; };
   const auto all_know = [&] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What became of a peer's requests for flows, which may be asked again: the flow, or kRefused.
 //
-// The latest kMost of them, 8 bytes each: a connection lives as long as its communicator, and whoever
-// opens and closes flows all the time must not pay for it. What is older than all of these is not
-// served again.
+// The latest kMost of them, 8 bytes each: a connection lives as long as its communicator, and
+// whoever opens and closes flows all the time must not pay for it. What is older than all of these
+// is not served again.
 #pragma once
 
 #include <algorithm>

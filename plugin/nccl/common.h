@@ -74,8 +74,8 @@ enum {
   kTrafficClassUndefined = -1
 };
 
-/// ncclNetDeviceHandle_vN_t, the same from v7 to v12: for devices that the GPU drives; those that the
-/// CPU drives leave it null.
+/// ncclNetDeviceHandle_vN_t, the same from v7 to v12: for devices that the GPU drives; those that
+/// the CPU drives leave it null.
 typedef struct DeviceHandle {
   int device_type;
   int device_version;

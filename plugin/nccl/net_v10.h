@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Version 10 of NCCL's network plugin interface (NCCL 2.26 and 2.27): version 9 with a traffic class for
-// each connection, and handles for the profiler.
+// Version 10 of NCCL's network plugin interface (NCCL 2.26 and 2.27): version 9 with a traffic
+// class for each connection, and handles for the profiler.
 //
-// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean is
-// said in net_v11.h.
+// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean
+// is said in net_v11.h.
 #pragma once
 
 #include "plugin/nccl/common.h"

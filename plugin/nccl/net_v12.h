@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Version 12 of NCCL's network plugin interface (NCCL 2.30.3 and later): version 11, but a device may be
-// made of eight, and says on which rail and plane of the network it is.
+// Version 12 of NCCL's network plugin interface (NCCL 2.30.3 and later): version 11, but a device
+// may be made of eight, and says on which rail and plane of the network it is.
 //
-// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean is
-// said in net_v11.h.
+// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean
+// is said in net_v11.h.
 #pragma once
 
 #include "plugin/nccl/net_v11.h"

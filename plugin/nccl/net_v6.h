@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Version 6 of NCCL's network plugin interface (NCCL 2.13 to 2.28, as the oldest that is still looked
-// for): the symbol `ncclNetPlugin_v6` is a NetV6. One init a process, no context, sizes are int.
+// Version 6 of NCCL's network plugin interface (NCCL 2.13 to 2.28, as the oldest that is still
+// looked for): the symbol `ncclNetPlugin_v6` is a NetV6. One init a process, no context, sizes are
+// int.
 //
-// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean is
-// said in net_v11.h.
+// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean
+// is said in net_v11.h.
 #pragma once
 
 #include "plugin/nccl/common.h"

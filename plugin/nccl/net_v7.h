@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Version 7 of NCCL's network plugin interface (NCCL 2.19): version 6 with handles of devices that the
-// GPU drives.
+// Version 7 of NCCL's network plugin interface (NCCL 2.19): version 6 with handles of devices that
+// the GPU drives.
 //
-// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean is
-// said in net_v11.h.
+// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean
+// is said in net_v11.h.
 #pragma once
 
 #include "plugin/nccl/common.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Version 8 of NCCL's network plugin interface (NCCL 2.20 to 2.23): version 7, but registrations may be
-// larger than int and may serve every comm.
+// Version 8 of NCCL's network plugin interface (NCCL 2.20 to 2.23): version 7, but registrations
+// may be larger than int and may serve every comm.
 //
-// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean is
-// said in net_v11.h.
+// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean
+// is said in net_v11.h.
 #pragma once
 
 #include "plugin/nccl/common.h"

@@ -3,8 +3,8 @@
 // Version 9 of NCCL's network plugin interface (NCCL 2.24 and 2.25): version 8 with messages larger
 // than int, and devices made of several.
 //
-// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean is
-// said in net_v11.h.
+// Our own declaration; the layout is pinned by the static_asserts at the end. What the members mean
+// is said in net_v11.h.
 #pragma once
 
 #include "plugin/nccl/common.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tables of several versions share: properties of whatever members a version has, sizes that
-// are int below version 9 (of registrations below 8), device handles, which are always null.
+// What the tables of several versions share: properties of whatever members a version has, sizes
+// that are int below version 9 (of registrations below 8), device handles, which are always null.
 //
 // Nothing here keeps anything. Threading: any. What may fail: a size below zero, in words.
 #pragma once

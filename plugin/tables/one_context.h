@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions 6 to 10 know no contexts and no finalize: NCCL calls init once a process, and the last close
-// is the end. Here they get one context for all that they do.
+// Versions 6 to 10 know no contexts and no finalize: NCCL calls init once a process, and the last
+// close is the end. Here they get one context for all that they do.
 //
-// It begins with init, ends when the last comm is closed and no connect is under way, and begins again
-// with the next listen or connect, for which NCCL does not call init again. Since connects that were
-// abandoned get no close, threads of ours may live when NCCL unloads the plugin: so with the first init
-// the plugin is pinned into the process, and dlclose leaves it there.
+// It begins with init, ends when the last comm is closed and no connect is under way, and begins
+// again with the next listen or connect, for which NCCL does not call init again. Since connects
+// that were abandoned get no close, threads of ours may live when NCCL unloads the plugin: so with
+// the first init the plugin is pinned into the process, and dlclose leaves it there.
 //
-// Threading: any; one mutex for set-up calls. Closing a comm while it is in use is the caller's fault,
-// as ever.
+// Threading: any; one mutex for set-up calls. Closing a comm while it is in use is the caller's
+// fault, as ever.
 #pragma once
 
 #include "plugin/nccl/common.h"

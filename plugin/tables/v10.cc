@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version 10 of NCCL's interface over plugin/net.h: no contexts, but a traffic class for each connect.
+// Version 10 of NCCL's interface over plugin/net.h: no contexts, but a traffic class for each
+// connect.
 #include "plugin/nccl/net_v10.h"
 
 #include "plugin/net.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions 11 and 12 of NCCL's interface over plugin/net.h: their functions are the same, and so are their
-// tables but for the properties.
+// Versions 11 and 12 of NCCL's interface over plugin/net.h: their functions are the same, and so
+// are their tables but for the properties.
 //
 // Functions that a version may leave out and that we have no use for are null: getDeviceMr and
 // irecvConsumed are for devices that a GPU drives, makeVDevice for merging NICs.

@@ -2,8 +2,8 @@
 // What it costs to be connected: nothing grows with cycles, idle communicators leave the processor
 // alone, and the half of all connections that never carries a byte costs next to nothing.
 //
-// What is asserted is CPU time, bytes and descriptors, never how long something took. The figures of
-// the last test are the README's; it prints them.
+// What is asserted is CPU time, bytes and descriptors, never how long something took. The figures
+// of the last test are the README's; it prints them.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -18,9 +18,9 @@ namespace weft::plugin_test {
 namespace {
 
 constexpr int kCycles = 1000;
-// What the C library may hold back, and what is bounded and fills: a connection's four tables of flows
-// (8 bytes for each of at most 16,384 ids, which go round) and its memory of requests (8 bytes for each
-// of the latest 8,192). A hundred bytes a cycle would show.
+// What the C library may hold back, and what is bounded and fills: a connection's four tables of
+// flows (8 bytes for each of at most 16,384 ids, which go round) and its memory of requests (8
+// bytes for each of the latest 8,192). A hundred bytes a cycle would show.
 constexpr size_t kHeapSlack = 96 << 10;
 constexpr int kCommunicators = 16;
 
@@ -114,7 +114,8 @@ struct Communicator {
   std::vector<std::unique_ptr<Registered>> registrations;
 };
 
-// Idle as NCCL leaves them: all data done, memory registered, in every second a receive still posted.
+// Idle as NCCL leaves them: all data done, memory registered, in every second a receive still
+// posted.
 TEST(PluginCosts, SixteenIdleCommunicatorsLeaveTheProcessorAlone) {
   std::vector<std::unique_ptr<Communicator>> all;
   for (int i = 0; i < kCommunicators; ++i) {
@@ -174,14 +175,15 @@ TEST(PluginCosts, ACommunicatorThatNeverCarriesAByteCostsLittle) {
   std::vector<std::unique_ptr<Communicator>> all;
   for (int i = 0; i < kEach; ++i) {
     all.push_back(std::make_unique<Communicator>());
-    all.back()->pairs.push_back(
-        std::make_unique<Pair>(all.back()->context, all.back()->context));
+    all.back()->pairs.push_back(std::make_unique<Pair>(all.back()->context, all.back()->context));
     ASSERT_TRUE(all.back()->pairs.back()->up());
   }
   const size_t bytes = (heap_bytes() - heap) / kEach;
   const int opened = (open_descriptors() - descriptors) / kEach;
-  std::printf("the first connection of a communicator to a peer: %zu bytes and %d descriptors, both "
-              "ends\n", bytes, opened);
+  std::printf(
+      "the first connection of a communicator to a peer: %zu bytes and %d descriptors, both "
+      "ends\n",
+      bytes, opened);
   EXPECT_LE(opened, 2);
   EXPECT_LT(bytes, 4u << 20);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forks of a process that uses the plugin: Python's multiprocessing and DataLoaders make them, and they
-// inherit every socket, every lock as it happens to be, and none of our threads.
+// Forks of a process that uses the plugin: Python's multiprocessing and DataLoaders make them, and
+// they inherit every socket, every lock as it happens to be, and none of our threads.
 //
 // Roles: `echo` (peer.h). `parent` forks a child that lives on, and waits for its own end.
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds: the ports at which it can be reached, as the kernel lists them for this network
-// namespace, and of this process descriptors and bytes of heap (of all libraries together).
+// What a process holds: the ports at which it can be reached, as the kernel lists them for this
+// network namespace, and of this process descriptors and bytes of heap (of all libraries together).
 #pragma once
 
 #include <sys/types.h>

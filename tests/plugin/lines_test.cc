@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's LL and LL128 protocols over many paths: while a message arrives, a thread in the GPU's place
-// polls the flags inside it. No line is ever seen torn, and none falls back to what it was before, in
-// buffers that are used again and again, without loss and with it.
+// NCCL's LL and LL128 protocols over many paths: while a message arrives, a thread in the GPU's
+// place polls the flags inside it. No line is ever seen torn, and none falls back to what it was
+// before, in buffers that are used again and again, without loss and with it.
 //
-// LL: words of eight bytes, data and flag. LL128: lines of 128 bytes whose last word is the flag. A flag
-// is the step that wrote it, and the data beside it follow from step and place.
+// LL: words of eight bytes, data and flag. LL128: lines of 128 bytes whose last word is the flag. A
+// flag is the step that wrote it, and the data beside it follow from step and place.
 #include <unistd.h>
 
 #include <array>

@@ -2,7 +2,7 @@
 // What NCCL's threads do across each other while data moves: memory registered over memory in use,
 // attributes that never stay the same. The data is right, and nobody is disturbed.
 //
-// Streams go on until whoever disturbs them has had enough turns, but for a bounded number of messages.
+// Streams go on until whoever disturbs them has had his turns, for a bounded number of messages.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -121,7 +121,7 @@ Range any(std::mt19937& random) {
   return random() % 3 == 0 ? the_same(random) : overlapping(random);
 }
 
-// One thread streams; another registers ranges on both comms and drops them, at most `live` at once.
+// One thread streams; another registers and drops ranges of both comms, at most `live` at once.
 void stream_beside_registrations(Choose choose, size_t live, uint32_t seed) {
   Context context;
   Pair pair(context, context);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The built plugin as NCCL sees it: loaded by dlopen, driven through its C table and by nothing else.
-// WEFT_TEST_API (6 to 12; 11 unless set) says through which version's table; tests speak version 11,
-// and tools/ncclnet/versions.h translates as NCCL's adapters do.
+// The built plugin as NCCL sees it: loaded by dlopen, driven through its C table and by nothing
+// else. WEFT_TEST_API (6 to 12; 11 unless set) says through which version's table; tests speak
+// version 11, and tools/ncclnet/versions.h translates as NCCL's adapters do.
 //
-// Everything that polls does so for a bounded time and fails the test with words when it is over. All
-// helpers may be used from several threads at once, each object by one.
+// Everything that polls does so for a bounded time and fails the test with words when it is over.
+// All helpers may be used from several threads at once, each object by one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ const NetV11& net();
 // Unloads it; net() loads it again.
 void unload();
 int api_version();
-// Versions 6 to 10 have neither contexts nor finalize nor setNetAttr: all communicators are one to the
-// plugin, which begins with the first comm and ends with the last one's close.
+// Versions 6 to 10 have neither contexts nor finalize nor setNetAttr: all communicators are one to
+// the plugin, which begins with the first comm and ends with the last one's close.
 inline bool has_contexts() { return api_version() >= 11; }
 #define WEFT_NEEDS_CONTEXTS() \
   if (!has_contexts()) GTEST_SKIP() << "version " << api_version() << " has no contexts"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked again and again: connect and accept in turns by both ends, requests that cannot finish
-// yet, sends that nobody has posted a receive for. All of it comes to its end, and costs nothing that
-// stays. And of versions without contexts: the last close is the end, whatever came before.
+// What is asked again and again: connect and accept in turns by both ends, requests that cannot
+// finish yet, sends that nobody has posted a receive for. All of it comes to its end, and costs
+// nothing that stays. And of versions without contexts: the last close is the end, whatever came
+// before.
 #include <algorithm>
 #include <atomic>
 #include <filesystem>

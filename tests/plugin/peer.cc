@@ -116,7 +116,8 @@ void echo(int fd) {
     nccl::Result result = nccl::kSuccess;
     while (result == nccl::kSuccess && done == 0) result = net().test(receive, &done, nullptr);
     if (result != nccl::kSuccess) return;  // it has left
-    if (wait(post_send(link.send, memory.data(), kPingBytes, 0, source.get())) != nccl::kSuccess) return;
+    if (wait(post_send(link.send, memory.data(), kPingBytes, 0, source.get())) != nccl::kSuccess)
+      return;
   }
 }
 

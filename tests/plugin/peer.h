@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of several processes: the program runs itself again as the peer, with a socket between the two
-// for handles and words.
+// Tests of several processes: the program runs itself again as the peer, with a socket between the
+// two for handles and words.
 //
 //   test_plugin_process --peer ROLE       (the socket is descriptor kPeerFd)
 //

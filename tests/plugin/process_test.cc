@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes. The roles of the other one: `exchange`: both ends send and receive, check every byte,
-// and close in an order of chance. `hold`: the peer accepts, posts receives, says so, and waits for its
-// end. `leave`: exit() amid traffic, nothing closed.
+// Two processes. The roles of the other one: `exchange`: both ends send and receive, check every
+// byte, and close in an order of chance. `hold`: the peer accepts, posts receives, says so, and
+// waits for its end. `leave`: exit() amid traffic, nothing closed.
 #include <sys/wait.h>
 #include <unistd.h>
 

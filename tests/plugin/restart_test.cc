@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that stop for a while, fall silent after their last receive, or die and come again at the
-// same address: what the other end makes of it.
+// Processes that stop for a while, fall silent after their last receive, or die and come again at
+// the same address: what the other end makes of it.
 //
-// Roles: `echo` sends back what it gets until the other end leaves; `patient` is one with a longer peer
-// time-out. `last_receive` never calls again after its last receive was reported. `replaced` sees its
-// peer die, and another one take its place and its ports.
+// Roles: `echo` sends back what it gets until the other end leaves; `patient` is one with a longer
+// peer time-out. `last_receive` never calls again after its last receive was reported. `replaced`
+// sees its peer die, and another one take its place and its ports.
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>

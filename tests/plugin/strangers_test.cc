@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the network sends to a port of ours: no effect on who belongs here, and nothing stays of it.
+// Whatever the network sends to a port of ours: who belongs here sees nothing of it, nothing stays.
 //
-// A thread moves verified messages all the while. Ten thousand strangers call, every port of ours in
-// turn; then descriptors and bytes of heap are what they were. Replaying needs a raw socket, so root.
+// A thread moves verified messages all the while. Ten thousand strangers call, every port of ours
+// in turn; then descriptors and bytes of heap are what they were. Replaying needs a raw socket.
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -19,8 +19,8 @@
 #include <random>
 #include <thread>
 
-#include "tests/plugin/net.h"
 #include "tests/plugin/holdings.h"
+#include "tests/plugin/net.h"
 
 namespace weft::plugin_test {
 namespace {
@@ -138,7 +138,7 @@ class PluginStrangers : public testing::Test {
 std::string greeting(int i, const std::string& noise) {
   using namespace std::string_literals;
   switch (i % 8) {
-    case 0: return "";  // a port scan
+    case 0: return "";                                                       // a port scan
     case 1: return "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"s + noise;  // TLS ClientHello
     case 2: return "GET / HTTP/1.1\r\nHost: node17\r\nUser-Agent: health/1.0\r\n\r\n";
     case 3: return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + noise;
@@ -184,8 +184,8 @@ TEST_F(PluginStrangers, OnUdpLeaveNothingAndDisturbNobody) {
     std::string text = noise(i % 50 == 0 ? 60'000 : random_() % 1500);
     // Some look like ours up to the name and the secret: magic, version, kind, a small name.
     if (i % 3 == 0 && text.size() >= 16) {
-      const unsigned char start[8] = {
-          0x57, 0x46, 1, static_cast<unsigned char>(1 + i % 3), static_cast<unsigned char>(i % 5)};
+      const unsigned char start[8] = {0x57, 0x46, 1, static_cast<unsigned char>(1 + i % 3),
+                                      static_cast<unsigned char>(i % 5)};
       std::memcpy(text.data(), start, sizeof start);
     }
     const sockaddr_in to = loopback(ports[static_cast<size_t>(i) % ports.size()]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends: of flows with work under way, of memory in use, of contexts with half-open connections.
 //
-// Memory that the plugin may no longer touch is made inaccessible, so that touching it ends the test.
+// Memory that the plugin may no longer touch is made inaccessible, so that touching it ends the
+// test.
 #include <dirent.h>
 
 #include <chrono>

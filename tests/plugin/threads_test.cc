@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators on threads of their own, as NCCL has them: all in one plugin at once, on one endpoint.
+// Communicators on threads of their own, as NCCL has them: all in one plugin at once, on one
+// endpoint.
 #include <atomic>
 #include <random>
 #include <thread>
