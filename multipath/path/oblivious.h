@@ -16,7 +16,7 @@ class ObliviousSelector final : public Selector {
   explicit ObliviousSelector(const SelectorConfig& config);
   std::string_view name() const override { return "oblivious"; }
   PathIndex next(const Turn& turn) override;
-  void on_ack(const Answer&) override {}
+  void on_ack(const PathAnswer&) override {}
   void on_timeout(PathIndex, Time) override {}
   void on_alive(PathIndex, bool) override {}
 

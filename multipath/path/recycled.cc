@@ -57,7 +57,7 @@ PathIndex Recycled::stay(const Turn& turn, ObliviousSelector& walk) {
   return walk.next(turn);
 }
 
-void Recycled::on_ack(const Answer& answer) {
+void Recycled::on_ack(const PathAnswer& answer) {
   Memory& memory = memory_[answer.path];
   answered_.set(answer.path, true);
   const double ecn = answer.mark == Mark::kEcn ? 1 : 0;

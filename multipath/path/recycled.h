@@ -4,15 +4,15 @@
 // their own.
 //
 // A ring remembers the last paths whose bursts came back unmarked. A burst takes the oldest of them
-// that is fresh, once. After a time-out exploring stops for a while, since it may lead into the hole
-// again: bursts go to paths that have answered since, and before any did, to remembered ones a
+// that is fresh, once. After a time-out exploring stops for a while, since it may lead into the
+// hole again: bursts go to paths that have answered since, and before any did, to remembered ones a
 // second time.
 //
 // Where this differs from the paper: the unit that is recycled is a burst and not a packet, so acks
 // are counted up to one, from one mark to the next; where a path's bursts come back with ECN marks,
 // its turns are weighed by how many do; a path that comes back from the dead gets a burst to begin
-// with; with fewer than 20 bursts in flight nothing is recycled, since the ring then says more about
-// the past than about the network.
+// with; with fewer than 20 bursts in flight nothing is recycled, since the ring then says more
+// about the past than about the network.
 #pragma once
 
 #include <vector>
@@ -28,7 +28,7 @@ class Recycled {
 
   // Whether it says where the burst goes. `walk` visits paths in turn.
   bool next(const Turn& turn, ObliviousSelector& walk, PathIndex* path);
-  void on_ack(const Answer& answer);
+  void on_ack(const PathAnswer& answer);
   void on_timeout(PathIndex path, Time now);
   void on_alive(PathIndex path, bool alive);
   // What a turn of this path counts, 0..1.

@@ -3,8 +3,8 @@
 // back from without a mark.
 //
 // What there is to recycle is in Recycled; with nothing to recycle it explores, in the order of
-// oblivious spraying. So what a way carries follows what it delivers: a slow or loaded way hands out
-// fewer turns, an idle one is found by exploring.
+// oblivious spraying. So what a way carries follows what it delivers: a slow or loaded way hands
+// out fewer turns, an idle one is found by exploring.
 //
 // Where this differs from the paper: see recycled.h; and the turns of exploring are weighed by ECN
 // marks as the recycled ones are, since a law that keeps queues leaves little to recycle anywhere
@@ -24,7 +24,7 @@ class RepsSelector final : public Selector {
   explicit RepsSelector(const SelectorConfig& config);
   std::string_view name() const override { return "reps"; }
   PathIndex next(const Turn& turn) override;
-  void on_ack(const Answer& answer) override { recycled_.on_ack(answer); }
+  void on_ack(const PathAnswer& answer) override { recycled_.on_ack(answer); }
   void on_timeout(PathIndex path, Time now) override;
   void on_alive(PathIndex path, bool alive) override;
 

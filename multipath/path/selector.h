@@ -44,7 +44,7 @@ struct Turn {
 };
 
 // What came back on a path.
-struct Answer {
+struct PathAnswer {
   PathIndex path = 0;
   double bursts = 0;  // mostly a fraction
   Mark mark = Mark::kNone;
@@ -59,7 +59,7 @@ class Selector {
   // The path of the next burst, one that is usable; or one that is not at the moment (its ring is
   // full), and then the burst waits for it.
   virtual PathIndex next(const Turn& turn) = 0;
-  virtual void on_ack(const Answer& answer) = 0;
+  virtual void on_ack(const PathAnswer& answer) = 0;
   // Copies on this path are overdue.
   virtual void on_timeout(PathIndex path, Time now) = 0;
   // The path was declared dead, or came back.

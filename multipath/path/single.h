@@ -22,7 +22,7 @@ class SingleSelector final : public Selector {
     lost_ = lost_ && !turn.usable.test(path_);
     return path_;
   }
-  void on_ack(const Answer&) override {}
+  void on_ack(const PathAnswer&) override {}
   void on_timeout(PathIndex, Time) override {}
   void on_alive(PathIndex path, bool alive) override { lost_ = lost_ || (path == path_ && !alive); }
 
