@@ -27,6 +27,7 @@ struct BottleneckConfig {
   double loss = 0;                      // the part of packets that vanish
   Duration longest_queue = seconds(1);  // what would wait longer is lost
   PipeConfig pipe;
+  const char* name = "nscc";
   LawConfig law;
   uint64_t seed = 1;
 };
@@ -51,11 +52,12 @@ class Bottleneck {
   void add(bool knows) {
     Flow flow;
     flow.pipe = std::make_unique<Pipe>(config_.pipe);
-    flow.law = make_law("nscc", config_.law, *flow.pipe);
+    flow.law = make_law(config_.name, config_.law, *flow.pipe);
     if (knows) flow.pipe->on_sample(now_, config_.base_rtt + service(), false, false);
     flows_.push_back(std::move(flow));
   }
   Flow& flow(size_t i) { return flows_[i]; }
+  Time now() const { return now_; }
 
   void run(Duration length) {
     const Time end = now_ + length;

@@ -7,40 +7,10 @@
 
 #include "multipath/congestion/law.h"
 #include "tests/unit/congestion/bottleneck.h"
-#include "transport/base/random.h"
+#include "tests/unit/congestion/networks.h"
 
 namespace weft {
 namespace {
-
-struct Network {
-  const char* name;
-  BottleneckConfig config;
-  Duration settle;  // some hundred round trips
-};
-
-BottleneckConfig network(double bytes_per_second, Duration base_rtt, uint32_t segment) {
-  BottleneckConfig config;
-  config.bytes_per_second = bytes_per_second;
-  config.base_rtt = base_rtt;
-  config.pipe.port_bytes_per_second = bytes_per_second;
-  config.law = {4u << 20, segment};
-  return config;
-}
-
-std::vector<Network> networks() {
-  // A virtual link: it claims 10 Gbit/s and carries less, on machines that are noisy.
-  BottleneckConfig virtual_link = network(1e8, microseconds(200), 1408);
-  virtual_link.pipe.port_bytes_per_second = 1.25e9;
-  virtual_link.pipe.noise_floor = microseconds(25);
-  virtual_link.pipe.noise_ceiling = microseconds(250);
-  virtual_link.pipe.longest_base = microseconds(200);
-  BottleneckConfig noisy = virtual_link;
-  noisy.jitter = microseconds(200);
-  return {{"100 Gbit/s, 12 us", network(12.5e9, microseconds(12), 4096), milliseconds(10)},
-          {"10 Gbit/s, 100 us", network(1.25e9, microseconds(100), 4096), milliseconds(60)},
-          {"virtual link", virtual_link, milliseconds(300)},
-          {"virtual link with jitter", noisy, milliseconds(300)}};
-}
 
 TEST(Nscc, FillsThePipeAndKeepsTheQueueNearItsTarget) {
   for (const Network& net : networks()) {
@@ -56,24 +26,6 @@ TEST(Nscc, FillsThePipeAndKeepsTheQueueNearItsTarget) {
     EXPECT_LT(link.mean_wait(0), target * 1.6);
     // And it does not swing.
     EXPECT_LT(link.flow(0).most_window, link.flow(0).least_window * 3 / 2);
-  }
-}
-
-TEST(Nscc, WhoComesLateAndKnowsTheEmptyNetworkGetsHalf) {
-  for (const Network& net : networks()) {
-    SCOPED_TRACE(net.name);
-    Bottleneck link(net.config);
-    link.add(true);
-    link.run(net.settle);
-    link.add(true);
-    link.run(net.settle);
-    link.count_anew();
-    link.run(net.settle);
-    const double ratio =
-        static_cast<double>(link.flow(1).delivered) / static_cast<double>(link.flow(0).delivered);
-    EXPECT_GT(ratio, 0.8);
-    EXPECT_LT(ratio, 1.25);
-    EXPECT_GT(link.utilisation(), 0.97);
   }
 }
 
@@ -178,37 +130,6 @@ TEST(Nscc, AShortBufferIsUsedWithoutMuchLoss) {
   }
 }
 
-TEST(Nscc, TheWindowIsNeverUnderTheLeastNorOverTheMost) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
-    Random random(seed);
-    const auto segment = static_cast<uint32_t>(128 + random.below(65536));
-    const uint64_t most = random.below(3) ? segment * 40 + random.below(8u << 20) : random.below(4);
-    Pipe pipe(
-        {random.chance(0.5) ? 1e9 : 0.0, microseconds(static_cast<int64_t>(random.below(30)))});
-    auto law = make_law("nscc", {most, segment}, pipe);
-    Time now{1};
-    for (int step = 0; step < 4000; ++step) {
-      now = now + nanoseconds(static_cast<int64_t>(random.below(1u << random.below(31))));
-      const Duration rtt = nanoseconds(static_cast<int64_t>(random.below(1u << random.below(31))));
-      const uint64_t bytes = random.below(segment + 1);
-      const uint64_t kind = random.below(8);
-      if (kind < 5) {
-        if (rtt.ns > 0) pipe.on_sample(now, rtt, random.chance(0.2), law->at_least());
-        pipe.on_delivered(now, bytes);
-        law->on_ack({now, bytes, rtt, pipe.queue_delay(rtt), random.chance(0.3)});
-      } else if (kind < 7) {
-        for (uint64_t i = random.below(50); i > 0; --i) law->on_loss(now, segment);
-      } else {
-        law->on_timeout(now);
-      }
-      ASSERT_GE(law->window(), 2u * segment) << "seed " << seed << " step " << step;
-      // The least is at most 16 segments, and is there even where the most is less.
-      ASSERT_LE(law->window(), std::max<uint64_t>(most, 16u * segment))
-          << "seed " << seed << " step " << step;
-    }
-  }
-}
-
 TEST(Nscc, WithoutRttSamplesItDoesNotMove) {
   for (const PipeConfig& config :
        {PipeConfig{}, PipeConfig{1.25e9, microseconds(25)}, PipeConfig{1e8, Duration{0}}}) {
@@ -256,20 +177,6 @@ uint64_t growth(bool marked) {
 TEST(Nscc, AMarkBelowTheTargetKeepsTheWindow) {
   EXPECT_GT(growth(false), 100000u);
   EXPECT_LT(growth(true), growth(false) / 4);
-}
-
-TEST(Nscc, TheSameSeedIsTheSameRun) {
-  const auto run = [](uint64_t seed) {
-    BottleneckConfig config = networks()[3].config;
-    config.loss = 0.01;
-    config.seed = seed;
-    Bottleneck link(config);
-    link.add(false);
-    link.run(milliseconds(100));
-    return link.flow(0).delivered * 1000003 + link.flow(0).law->window();
-  };
-  EXPECT_EQ(run(5), run(5));
-  EXPECT_NE(run(5), run(6));
 }
 
 }  // namespace
