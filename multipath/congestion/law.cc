@@ -5,12 +5,14 @@
 #include "multipath/congestion/fixed.h"
 #include "multipath/congestion/nscc.h"
 #include "multipath/congestion/swift.h"
+#include "multipath/congestion/timely.h"
 
 namespace weft {
 
 std::unique_ptr<Law> make_law(std::string_view name, const LawConfig& config, const Pipe& pipe) {
   if (name == "nscc") return std::make_unique<NsccLaw>(config, pipe);
   if (name == "swift") return std::make_unique<SwiftLaw>(config, pipe);
+  if (name == "timely") return std::make_unique<TimelyLaw>(config, pipe);
   if (name == "fixed") return std::make_unique<FixedLaw>(config);
   return nullptr;
 }
