@@ -2,6 +2,7 @@
 // The laws by name.
 #include "multipath/congestion/law.h"
 
+#include "multipath/congestion/cubic.h"
 #include "multipath/congestion/dctcp.h"
 #include "multipath/congestion/fixed.h"
 #include "multipath/congestion/nscc.h"
@@ -15,6 +16,7 @@ std::unique_ptr<Law> make_law(std::string_view name, const LawConfig& config, co
   if (name == "swift") return std::make_unique<SwiftLaw>(config, pipe);
   if (name == "timely") return std::make_unique<TimelyLaw>(config, pipe);
   if (name == "dctcp") return std::make_unique<DctcpLaw>(config, pipe);
+  if (name == "cubic") return std::make_unique<CubicLaw>(config, pipe);
   if (name == "fixed") return std::make_unique<FixedLaw>(config);
   return nullptr;
 }

@@ -33,7 +33,7 @@ class EveryLaw : public testing::TestWithParam<const char*> {
   bool is(std::string_view name) const { return GetParam() == name; }
 };
 INSTANTIATE_TEST_SUITE_P(Laws, EveryLaw,
-                         testing::Values("nscc", "swift", "timely", "dctcp"),
+                         testing::Values("nscc", "swift", "timely", "dctcp", "cubic"),
                          [](const auto& law) { return std::string(law.param); });
 
 TEST_P(EveryLaw, HasItsName) {
@@ -113,7 +113,7 @@ TEST_P(EveryLaw, WhoComesLateAndKnowsTheEmptyNetworkGetsHalf) {
 
 // NSCC is not among these: it gives up what was lost, byte for byte.
 class LawThatCuts : public EveryLaw {};
-INSTANTIATE_TEST_SUITE_P(Laws, LawThatCuts, testing::Values("swift", "timely", "dctcp"),
+INSTANTIATE_TEST_SUITE_P(Laws, LawThatCuts, testing::Values("swift", "timely", "dctcp", "cubic"),
                          [](const auto& law) { return std::string(law.param); });
 
 TEST_P(LawThatCuts, TheLossesOfOneRoundTripAreOneEvent) {
