@@ -33,7 +33,7 @@ class EveryLaw : public testing::TestWithParam<const char*> {
   bool is(std::string_view name) const { return GetParam() == name; }
 };
 INSTANTIATE_TEST_SUITE_P(Laws, EveryLaw,
-                         testing::Values("nscc", "swift", "timely", "dctcp", "cubic"),
+                         testing::Values("nscc", "mnscc", "swift", "timely", "dctcp", "cubic"),
                          [](const auto& law) { return std::string(law.param); });
 
 TEST_P(EveryLaw, HasItsName) {
