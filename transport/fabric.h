@@ -123,6 +123,8 @@ class Fabric {
   virtual void kill_path(LinkId link, PathIndex path, uint32_t epoch) = 0;
   virtual void reopen_path(LinkId link, PathIndex path, uint32_t epoch) = 0;
 
+  // How many segments post would take now, about; no limit where it is not known.
+  virtual size_t room() const { return SIZE_MAX; }
   // The data path. Each takes a prefix of its batch and returns how many; what was not taken was
   // not sent.
   virtual size_t post(Time now, std::span<const SegmentPost> batch) = 0;

@@ -59,19 +59,22 @@ void Pipe::on_sample(Time now, Duration rtt, bool upper_bound, bool at_least) {
   deviation_ = deviation_ + off;
 }
 
-void Pipe::on_delivered(Time now, uint64_t bytes) {
+void Pipe::on_delivered(Time now, uint64_t bytes, bool held_back) {
   if (began_.ns == INT64_MIN) began_ = now;
   delivered_ += bytes;
+  held_back_ = held_back_ && held_back;
   const Duration length = std::max(config_.interval, (base_rtt_ + target_delay_) * 4);
   if (now - began_ >= length) end_interval(now);
 }
 
 void Pipe::end_interval(Time now) {
-  const double seconds = (now - began_).seconds();
-  turn_ = (turn_ + 1) % kIntervals;
-  // An interval in which the application paused tells less than the network could, never more.
-  rates_[static_cast<size_t>(turn_)] = static_cast<double>(delivered_) / seconds;
-  noises_[static_cast<size_t>(turn_)] =
+  const double rate = static_cast<double>(delivered_) / (now - began_).seconds();
+  if (held_back_ || rate > rate_) {
+    turn_ = (turn_ + 1) % kIntervals;
+    rates_[static_cast<size_t>(turn_)] = rate;
+  }
+  noise_turn_ = (noise_turn_ + 1) % kIntervals;
+  noises_[static_cast<size_t>(noise_turn_)] =
       samples_ >= kLeastSamples ? deviation_ / samples_ : Duration{0};
   double fastest = 0;
   Duration deviations{};
@@ -81,11 +84,12 @@ void Pipe::end_interval(Time now) {
     const Duration noise = noises_[static_cast<size_t>(i)];
     if (noise.ns > 0) deviations = deviations + noise, ++told;
   }
-  rate_ = config_.port_bytes_per_second > 0 ? std::min(fastest, config_.port_bytes_per_second)
-                                            : fastest;
+  if (fastest > 0) rate_ = fastest;
+  if (config_.port_bytes_per_second > 0) rate_ = std::min(rate_, config_.port_bytes_per_second);
   if (told > 0) noise_ = std::clamp(deviations / told, config_.noise_floor, config_.noise_ceiling);
   derive();
   began_ = now;
+  held_back_ = true;
   delivered_ = 0;
   samples_ = 0;
   deviation_ = {};

@@ -6,14 +6,15 @@
 // queues of others, and it only rises when even the least window is answered more slowly for a
 // second: then the ways are longer, and it is not our own queue. (A windowed minimum, as in BBR,
 // makes the queue of a flow that never pauses part of the base.) The rate is a windowed maximum of
-// what was delivered, until then the port's own claim. Noise is the mean deviation of RTT samples
-// from a mean that follows them, over the last intervals and within bounds that the fabric sets:
-// our own queues are in it too. From these follow the two delays that matter: `mark_delay`, from
-// which a queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this stands
-// in for ECN almost without loss), and `target_delay`, what a law aims at (the base RTT: NSCC
-// without trimming), both no less than a multiple of the noise. Where noise decides, the two are
-// one: marks well below the target would be everywhere, and a selector could not tell a slow way
-// from others.
+// what was delivered, until then the port's own claim; of intervals in which the sender at times
+// had nothing to send only a faster one counts (as in BBR). Noise is the mean deviation of RTT
+// samples from a mean that follows them, over the last intervals and within bounds that the fabric
+// sets: our own queues are in it too. From these follow the two delays that matter: `mark_delay`,
+// from which a queue counts as a congestion mark (3 us on a quiet fabric: a threshold like this
+// stands in for ECN almost without loss), and `target_delay`, what a law aims at (the base RTT:
+// NSCC without trimming), both no less than a multiple of the noise. Where noise decides, the two
+// are one: marks well below the target would be everywhere, and a selector could not tell a slow
+// way from others.
 //
 // Pure; one object a connection. All sizes are payload bytes.
 #pragma once
@@ -42,7 +43,8 @@ class Pipe {
   // An RTT sample; `upper_bound`: it holds waiting that was not the network's; `at_least`: the
   // window was at its least.
   void on_sample(Time now, Duration rtt, bool upper_bound, bool at_least);
-  void on_delivered(Time now, uint64_t bytes);
+  // `held_back`: there is more to send than the window or the port let go.
+  void on_delivered(Time now, uint64_t bytes, bool held_back = true);
 
   bool known() const { return base_rtt_.ns > 0; }
   Duration base_rtt() const { return base_rtt_; }
@@ -75,6 +77,7 @@ class Pipe {
   // The interval that runs.
   Time began_{INT64_MIN};
   uint64_t delivered_ = 0;
+  bool held_back_ = true;  // all the time
   Duration mean_{};
   Duration deviation_{};
   int samples_ = 0;
@@ -82,7 +85,7 @@ class Pipe {
   // Of the last intervals, a ring; 0 where there is nothing.
   std::array<double, kIntervals> rates_{};
   std::array<Duration, kIntervals> noises_{};
-  int turn_ = 0;
+  int turn_ = 0, noise_turn_ = 0;
 
   // The minimum since the window is at its least.
   Time least_since_ = Time::never();

@@ -23,9 +23,6 @@ constexpr int kFreezeFloors = 5;
 
 // The floor of time-outs is some noises long: so much of a deviation may be noise, at most.
 constexpr int kFloorNoises = 8;
-// And some base RTTs: a fabric with timers this coarse is taken to cross a data centre.
-constexpr int kFloorBases = 10;
-
 }  // namespace
 
 Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
@@ -33,7 +30,7 @@ Ledger::Ledger(const ConnectionConfig& config, SendMessagePool& messages)
       messages_(messages),
       paths_(static_cast<size_t>(std::clamp(config.paths, 1, kMaxPaths))),
       pipe_({config.port_bytes_per_second, config.noise_floor, config.timer_floor / kFloorNoises,
-             config.timer_floor / kFloorBases, config.timer_floor}) {
+             config.longest_base_rtt, config.timer_floor}) {
   const SelectorConfig choice{static_cast<int>(paths_.size()), config.seed,
                               config.timer_floor * kFreezeFloors};
   const LawConfig control{config.window_bytes, config.segment_bytes};
@@ -219,7 +216,7 @@ void Ledger::account(Path& path, const Report& report, const Sample& sample) {
     law_->on_ack({report.now, bytes, sample.rtt, sample.queue, mark != Mark::kNone, path.index});
     selector_->on_ack({path.index, bursts, mark, sample.rtt, report.now});
   };
-  pipe_.on_delivered(report.now, sample.bytes + sample.marked_bytes);
+  pipe_.on_delivered(report.now, sample.bytes + sample.marked_bytes, held_back_);
   tell(sample.marked_bytes, Mark::kEcn);
   tell(sample.bytes, sample.queue > pipe_.mark_delay() ? Mark::kQueue : Mark::kNone);
 }

@@ -78,6 +78,8 @@ class Ledger {
   void on_deadline(Time now, Time last_heard);
   // Dead paths are probed only while somebody wants to send.
   void set_wanted(bool wanted, Time now);
+  // There is more to send than may go now.
+  void set_held_back(bool held_back) { held_back_ = held_back; }
 
   // --- Paths that end (placing fabrics).
   void suspend(Path& path);  // a kill has begun: nothing goes out on it
@@ -156,6 +158,7 @@ class Ledger {
   Time loss_deadline_ = Time::never();
   Time next_deadline_ = Time::never();  // never later than the earliest of the paths'
   bool wanted_ = false;
+  bool held_back_ = false;
   PathIndex control_turn_ = 0;
   std::vector<PathIndex> kills_wanted_;
   IntrusiveList<SendMessage, TouchedHook> touched_;

@@ -32,20 +32,20 @@ SendMessage* Sender::next_message() {
 void Sender::transmit(Time now, Outbox& out) {
   ledger_.set_wanted(open_messages_ > 0, now);
   transmit_probes(now, out);
-  while (out.segments < Outbox::kSegments && ledger_.has_room()) {
+  while (!out.segments_full() && ledger_.has_room()) {
     SendMessage* m = next_message();
-    if (!m) return;
-    Path* path = ledger_.choose_path(now);
-    if (!path) return;
+    Path* path = m ? ledger_.choose_path(now) : nullptr;
+    if (!path) break;
     send_burst(*m, *path, now, out);
   }
+  ledger_.set_held_back(next_message() != nullptr);
 }
 
 // Posts segments of one message on one path, then decides whether its flow keeps the turn.
 bool Sender::send_burst(SendMessage& m, Path& path, Time now, Outbox& out) {
   uint64_t sent = 0;
   const uint32_t burst = ledger_.burst_bytes();
-  while (m.sendable() && sent < burst && out.segments < Outbox::kSegments && ledger_.has_room() &&
+  while (m.sendable() && sent < burst && !out.segments_full() && ledger_.has_room() &&
          path.usable()) {
     bool repair = false;
     const uint32_t segment = m.take(&repair);
@@ -102,7 +102,7 @@ void Sender::fill_post(SegmentPost& post, const SendMessage& m, uint32_t segment
 void Sender::transmit_probes(Time now, Outbox& out) {
   for (Path& path : ledger_.paths()) {
     if (!path.probe_wanted) continue;
-    if (out.segments == Outbox::kSegments) return;
+    if (out.segments_full()) return;
     path.probe_wanted = false;
     if (path.copies.full() || path.killing) continue;
     const uint64_t number = ledger_.post_probe(path, now);

@@ -45,6 +45,8 @@ struct ConnectionConfig {
   double port_bytes_per_second = 0;         // what the port claims; 0: nothing
   Duration noise_floor = microseconds(25);  // of RTT samples: less is not told from noise here
   Duration timer_floor = milliseconds(2);  // no time-out is shorter: this fabric's scheduling noise
+  // No network of this fabric's kind is taken to be longer before it has shown it.
+  Duration longest_base_rtt = microseconds(200);
   Duration max_hold = microseconds(100);   // an ack is late by no more
   Duration initial_rtt = milliseconds(1);  // until there is a sample
   Duration peer_timeout = seconds(10);     // silence for which a peer is dead
@@ -146,7 +148,9 @@ struct Outbox {
   std::array<ControlPost, kControls> control;
   std::array<PathCommand, kCommands> command;
   size_t segments = 0, controls = 0, commands = 0;
+  size_t segment_limit = kSegments;  // how many the fabric would take
 
+  bool segments_full() const { return segments >= segment_limit; }
   void clear() { segments = controls = commands = 0; }
   bool empty() const { return segments + controls + commands == 0; }
 };

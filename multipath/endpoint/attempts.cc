@@ -193,6 +193,8 @@ Status PeerTable::bring_up(Peer& peer, const wire::Introduction& other) {
   config.selector = options_.selector;
   config.port_bytes_per_second = fabric_.speed_mbps() * (1e6 / 8);
   config.timer_floor = options_.timer_floor;
+  // With timers this coarse it may cross a data centre.
+  config.longest_base_rtt = options_.timer_floor / 10;
   config.peer_timeout = options_.peer_timeout;
   config.seed = random_.next();
   engine->attach(*peer.member, peer.link, config);

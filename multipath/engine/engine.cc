@@ -31,8 +31,8 @@ bool Engine::progress(Time now) {
   forgive_refusals();
   drain_commands();
   bool worked = !active_.empty();
-  // What the application has just asked for does not wait for the fabric; timers do, since what they
-  // wait for may lie there.
+  // What the application has just asked for does not wait for the fabric; timers do, since what
+  // they wait for may lie there.
   service_active(false);
   for (int round = 0; round < kRounds; ++round) {
     const size_t arrivals = fabric_.poll(now_, kPollBudget, *this);
@@ -125,10 +125,13 @@ bool Engine::service(Member& member, bool timers) {
   bool more = true;
   for (int i = 0; i < kOutboxes && more; ++i) {
     outbox_->clear();
+    outbox_->segment_limit = std::min(fabric_.room(), Outbox::kSegments);
     connection.poll_transmit(now_, *outbox_);
-    if (outbox_->empty()) {
+    // A fabric without room is as one that refuses: there may be more.
+    const bool full = outbox_->segment_limit < Outbox::kSegments && outbox_->segments_full();
+    if (outbox_->empty() && !full) {
       more = false;
-    } else if (!post_outbox(member)) {
+    } else if (!post_outbox(member) || full) {
       blocked_ = true;
       break;
     }

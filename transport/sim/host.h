@@ -19,6 +19,7 @@
 #include "transport/fabric.h"
 #include "transport/memory.h"
 #include "transport/sim/config.h"
+#include "transport/sim/regions.h"
 
 namespace weft::sim {
 
@@ -86,7 +87,6 @@ class Host {
   Host(int number, const SimConfig& config) : number_(number), config_(config) {}
 
   static constexpr size_t kMaxLinks = 65536;
-  static constexpr size_t kMaxRegions = 65536;
 
   Result<LinkId> create_link();
   // Null for a link that was never made or is closed.
@@ -98,10 +98,7 @@ class Host {
   // Checks an address that `other` is said to have given; yields its link.
   Result<LinkId> read_address(std::span<const std::byte> address, Host& other) const;
 
-  Result<MemoryKeys> register_memory(const MemoryRange& range, uint32_t salt);
-  bool deregister_memory(MemoryKeys keys);
-  bool may_read(uint32_t local_key, const std::byte* from, uint64_t bytes) const;
-  bool may_write(uint64_t remote_key, uint64_t address, uint64_t bytes) const;
+  RegionTable& regions() { return regions_; }
 
   void push_landing(const Landing& landing);
   void push_completion(LinkId link, uint64_t cookie);
@@ -116,16 +113,10 @@ class Host {
   void forget_link(LinkId id);
 
  private:
-  struct Region {
-    uint64_t base = 0, bytes = 0, remote_key = 0;
-    bool live = false;
-  };
-  static bool inside(const Region& r, uint64_t address, uint64_t bytes);
-
   int number_;
   const SimConfig& config_;
   std::vector<LinkEnd> links_;
-  std::vector<Region> regions_;
+  RegionTable regions_;
   std::deque<InboxItem> inbox_;
   size_t datagrams_held_ = 0;
 };

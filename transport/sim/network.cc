@@ -104,7 +104,7 @@ void SimNetwork::arrive(Packet& p) {
 
 void SimNetwork::read_source(Packet& p) {
   if (p.completed) return;  // flushed
-  if (p.size != 0 && !hosts_[p.from].may_read(p.local_key, p.source, p.size)) {
+  if (p.size != 0 && !hosts_[p.from].regions().may_read(p.local_key, p.source, p.size)) {
     violation(p.from,
               "a write's source is not in the region of its local key when the NIC reads it");
     p.lost = true, p.lost_prefix = 0;
@@ -135,7 +135,7 @@ void SimNetwork::land(Packet& p) {
     ++counters_.killed;
     return;
   }
-  if (p.size != 0 && !host.may_write(p.remote_key, p.remote_address, p.size)) {
+  if (p.size != 0 && !host.regions().may_write(p.remote_key, p.remote_address, p.size)) {
     violation(to, "a write's remote key or range is not registered there");
     return;
   }

@@ -103,7 +103,7 @@ void SimNetwork::post_write(int from, Time now, const SegmentPost& post) {
   if (post.bytes > config_.max_segment_bytes || (post.bytes != 0 && !post.source)) {
     return violation(from, "a write that is longer than the fabric takes, or has no source");
   }
-  if (post.bytes != 0 && !host.may_read(post.local_key, post.source, post.bytes)) {
+  if (post.bytes != 0 && !host.regions().may_read(post.local_key, post.source, post.bytes)) {
     return violation(from, "a write whose source is not in the region of its local key");
   }
   Packet* p = take_packet(from, post.link, post.path);

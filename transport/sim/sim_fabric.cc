@@ -43,11 +43,11 @@ int SimFabric::paths(LinkId link) const {
 }
 
 Result<MemoryKeys> SimFabric::register_memory(const MemoryRange& range) {
-  return state().register_memory(range, static_cast<uint32_t>(network_.random().next() >> 32));
+  return state().regions().add(range, static_cast<uint32_t>(network_.random().next() >> 32));
 }
 
 void SimFabric::deregister_memory(MemoryKeys keys) {
-  if (!state().deregister_memory(keys))
+  if (!state().regions().remove(keys))
     network_.violation(number_, "deregister_memory of keys not in use");
 }
 

@@ -42,6 +42,24 @@ TEST(Pipe, KnowsNothingBeforeItsFirstSample) {
   EXPECT_TRUE(pipe.known());
 }
 
+// Pings, or a collective now and then, say nothing of how fast the network is.
+TEST(Pipe, WhoHasNothingToSendDoesNotLearnASlowNetwork) {
+  PipeConfig config;
+  config.port_bytes_per_second = 12.5e9;
+  Pipe pipe(config);
+  Time now = kStart;
+  pipe.on_sample(now, microseconds(12), false, false);
+  for (int i = 0; i < 1000; ++i, now = now + milliseconds(1)) pipe.on_delivered(now, 64, false);
+  EXPECT_EQ(pipe.bytes_per_second(), 12.5e9);
+  for (int i = 0; i < 1000; ++i, now = now + milliseconds(1)) pipe.on_delivered(now, 1'000'000);
+  EXPECT_NEAR(pipe.bytes_per_second(), 1e9, 1e8) << "held back at 1 GB/s";
+  for (int i = 0; i < 1000; ++i, now = now + milliseconds(1)) pipe.on_delivered(now, 64, false);
+  EXPECT_NEAR(pipe.bytes_per_second(), 1e9, 1e8) << "what was learnt stays";
+  for (int i = 0; i < 10; ++i, now = now + milliseconds(1))
+    pipe.on_delivered(now, 3'000'000, false);
+  EXPECT_NEAR(pipe.bytes_per_second(), 3e9, 4e8) << "faster is faster whoever says it";
+}
+
 TEST(Pipe, TheBaseRttIsTheLeastThatWasSeen) {
   Pipe pipe({});
   Random random(9);
