@@ -10,16 +10,11 @@
 #include "multipath/path/path.h"
 #include "multipath/path/rtt.h"
 #include "multipath/path/selector.h"
+#include "tests/unit/path/ways.h"
 #include "transport/base/random.h"
 
 namespace weft {
 namespace {
-
-PathMask all_of(int paths) {
-  PathMask mask;
-  for (int i = 0; i < paths; ++i) mask.set(static_cast<PathIndex>(i), true);
-  return mask;
-}
 
 TEST(Oblivious, VisitsEveryPathOnceALap) {
   for (int paths : {1, 2, 3, 8, 31, 32, 33, 100, 256}) {

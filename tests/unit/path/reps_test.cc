@@ -4,47 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "multipath/path/selector.h"
 #include "tests/unit/path/ways.h"
-#include "transport/base/random.h"
 
 namespace weft {
 namespace {
 
-constexpr Duration kSettle = milliseconds(20);
-constexpr Duration kLong = milliseconds(100);
-
 const std::vector<uint64_t> kSeeds = {1, 2, 3};
-
-PathMask all_of(int paths) {
-  PathMask mask;
-  for (int i = 0; i < paths; ++i) mask.set(static_cast<PathIndex>(i), true);
-  return mask;
-}
-
-// Ways of equal speed.
-WaysConfig even(const char* selector, size_t ways, uint32_t window, uint64_t seed) {
-  WaysConfig config{selector, std::vector<Way>(ways), 32, window, seed};
-  return config;
-}
-
-Ways settled(const WaysConfig& config) {
-  Ways net(config);
-  net.run(kSettle);
-  net.count_anew();
-  net.run(kLong);
-  return net;
-}
-
-// What all ways together could have carried, as a part.
-double used(const Ways& net, const std::vector<Way>& ways, Duration length) {
-  double most = 0;
-  for (const Way& way : ways) most += length.seconds() / way.service.seconds() * Ways::kPackets;
-  return static_cast<double>(net.delivered()) / most;
-}
 
 TEST(Reps, UnequalWaysCarryInProportionToTheirSpeed) {
   const std::vector<std::vector<int64_t>> cases = {{10, 20, 40}, {10, 10, 10, 40}};
@@ -70,7 +38,7 @@ TEST(Reps, UnequalWaysCarryInProportionToTheirSpeed) {
       EXPECT_GT(oblivious.share(services.size() - 1), slow * 2);
       EXPECT_GT(static_cast<double>(reps.delivered()),
                 1.7 * static_cast<double>(oblivious.delivered()));
-      EXPECT_GT(used(reps, config.ways, kLong), 0.75);
+      EXPECT_GT(reps.used(kLong), 0.75);
     }
   }
 }
@@ -168,7 +136,7 @@ TEST(Reps, WaysThatWorkCarryOnThroughTheFreeze) {
     net.run(Ways::kTimeout);
     net.count_anew();
     net.run(milliseconds(30));
-    EXPECT_GT(used(net, config.ways, milliseconds(30)), 0.75 * 0.9) << "seed " << seed;
+    EXPECT_GT(net.used(milliseconds(30)), 0.75 * 0.9) << "seed " << seed;
   }
 }
 
@@ -276,46 +244,6 @@ TEST(Reps, PartsOfABurstAddUpToOne) {
   for (int i = 0; i < 32; ++i) recycled += selector->next({usable, Time{0}, 64}) == 5;
   EXPECT_EQ(recycled, 32);
   EXPECT_GT(turns(*selector, usable, Time{0}, 64, 64).size(), 60u);
-}
-
-// Whatever happens, in whatever order.
-TEST(Reps, NeverNamesAPathThatIsNotUsable) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
-    Random random(seed);
-    const int paths = static_cast<int>(1 + random.below(seed % 4 == 0 ? kMaxPaths : 40));
-    auto selector = make_selector("reps", {paths, seed, milliseconds(1)});
-    PathMask usable = all_of(paths);
-    Time now{};
-    const auto any = [&] {
-      return static_cast<PathIndex>(random.below(static_cast<uint64_t>(paths)));
-    };
-    for (int step = 0; step < 3000; ++step) {
-      now = now + microseconds(static_cast<int64_t>(random.below(200)));
-      const PathIndex path = any();
-      switch (random.below(8)) {
-        case 0: usable.set(path, !usable.test(path)); break;
-        case 1: selector->on_timeout(path, now); break;
-        case 2: selector->on_alive(path, random.chance(0.5)); break;
-        default:
-          selector->on_ack({path, static_cast<double>(random.below(300)) / 100,
-                            static_cast<Mark>(random.below(3))});
-      }
-      if (!usable.any()) usable.set(any(), true);
-      const auto bursts = static_cast<uint32_t>(random.below(60));
-      const PathIndex named = selector->next({usable, now, bursts});
-      ASSERT_LT(named, paths) << "seed " << seed << " step " << step;
-      ASSERT_TRUE(usable.test(named)) << "seed " << seed << " step " << step;
-    }
-  }
-}
-
-TEST(Reps, TheSameSeedIsTheSameRun) {
-  const auto run = [](uint64_t seed) {
-    const Ways net = settled(even("reps", 4, 64, seed));
-    return std::pair{net.delivered(), net.share(0)};
-  };
-  EXPECT_EQ(run(7), run(7));
-  EXPECT_NE(run(7), run(8));
 }
 
 }  // namespace

@@ -10,12 +10,6 @@
 namespace weft {
 namespace {
 
-PathMask all_of(int paths) {
-  PathMask mask;
-  for (int i = 0; i < paths; ++i) mask.set(static_cast<PathIndex>(i), true);
-  return mask;
-}
-
 TEST(Single, KeepsItsPathWhateverIsSaidOfIt) {
   auto selector = make_selector("single", {32, 4});
   ASSERT_NE(selector, nullptr);

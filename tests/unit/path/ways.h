@@ -39,6 +39,12 @@ struct WaysConfig {
   Duration mark_delay = microseconds(100);
 };
 
+inline PathMask all_of(int paths) {
+  PathMask mask;
+  for (int i = 0; i < paths; ++i) mask.set(static_cast<PathIndex>(i), true);
+  return mask;
+}
+
 class Ways {
  public:
   static constexpr Duration kBaseRtt = microseconds(100);
@@ -52,9 +58,8 @@ class Ways {
         ways_(config.ways),
         paths_(static_cast<size_t>(config.paths)),
         random_(config.seed),
-        selector_(make_selector(config.selector, {config.paths, config.seed + 100, kFreeze})) {
-    for (int i = 0; i < config.paths; ++i) usable_.set(static_cast<PathIndex>(i), true);
-  }
+        selector_(make_selector(config.selector, {config.paths, config.seed + 100, kFreeze})),
+        usable_(all_of(config.paths)) {}
 
   Way& way(size_t i) { return ways_[i]; }
   Time now() const { return now_; }
@@ -83,6 +88,12 @@ class Ways {
     for (const Way& way : ways_) sum += way.delivered;
     return sum;
   }
+  // Of what all ways together could have carried in so long.
+  double used(Duration length) const {
+    double most = 0;
+    for (const Way& way : ways_) most += length.seconds() / way.service.seconds() * kPackets;
+    return static_cast<double>(delivered()) / most;
+  }
   // What the way carried of all that was carried.
   double share(size_t i) const {
     return static_cast<double>(ways_[i].delivered) / static_cast<double>(delivered());
@@ -96,6 +107,7 @@ class Ways {
     Kind kind = Kind::kAck;
     PathIndex path = 0;
     Mark mark = Mark::kNone;
+    Duration rtt{};
     bool operator<(const Event& o) const { return std::pair{at, order} > std::pair{o.at, o.order}; }
   };
   struct PathState {
@@ -107,8 +119,8 @@ class Ways {
   };
 
   size_t way_of(PathIndex path) const { return path % ways_.size(); }
-  void at(Time when, Kind kind, PathIndex path, Mark mark = Mark::kNone) {
-    events_.push({when, ++order_, kind, path, mark});
+  void at(Time when, Kind kind, PathIndex path, Mark mark = Mark::kNone, Duration rtt = {}) {
+    events_.push({when, ++order_, kind, path, mark, rtt});
   }
 
   void fill() {
@@ -151,7 +163,8 @@ class Ways {
     const Mark mark = random_.chance(way.ecn)     ? Mark::kEcn
                       : wait > config_.mark_delay ? Mark::kQueue
                                                   : Mark::kNone;
-    at(way.free_at + kBaseRtt / 2, Kind::kAck, path, mark);
+    const Time back = way.free_at + kBaseRtt / 2;
+    at(back, Kind::kAck, path, mark, back - now_);
   }
 
   void handle(const Event& event) {
@@ -161,7 +174,7 @@ class Ways {
         --in_flight_;
         --state.outstanding;
         ++ways_[way_of(event.path)].delivered;
-        selector_->on_ack({event.path, 1.0 / kPackets, event.mark});
+        selector_->on_ack({event.path, 1.0 / kPackets, event.mark, event.rtt, now_});
         heard(event.path);
         break;
       case Kind::kLoss:  // the connection repairs it: the path only knows that it hears nothing
@@ -225,5 +238,21 @@ class Ways {
   uint64_t wrong_ = 0;
   int dead_ = 0;
 };
+
+inline constexpr Duration kSettle = milliseconds(20);
+inline constexpr Duration kLong = milliseconds(100);
+
+// Ways of equal speed.
+inline WaysConfig even(const char* selector, size_t ways, uint32_t window, uint64_t seed) {
+  return {selector, std::vector<Way>(ways), 32, window, seed};
+}
+
+inline Ways settled(const WaysConfig& config) {
+  Ways net(config);
+  net.run(kSettle);
+  net.count_anew();
+  net.run(kLong);
+  return net;
+}
 
 }  // namespace weft
