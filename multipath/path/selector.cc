@@ -3,6 +3,7 @@
 #include "multipath/path/selector.h"
 
 #include "multipath/path/bitmap.h"
+#include "multipath/path/mixed.h"
 #include "multipath/path/oblivious.h"
 #include "multipath/path/reps.h"
 #include "multipath/path/single.h"
@@ -11,6 +12,7 @@ namespace weft {
 
 std::unique_ptr<Selector> make_selector(std::string_view name, const SelectorConfig& config) {
   if (name == "reps") return std::make_unique<RepsSelector>(config);
+  if (name == "mixed") return std::make_unique<MixedSelector>(config);
   if (name == "bitmap") return std::make_unique<BitmapSelector>(config);
   if (name == "oblivious") return std::make_unique<ObliviousSelector>(config);
   if (name == "single") return std::make_unique<SingleSelector>(config);

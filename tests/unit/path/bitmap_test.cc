@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths that are passed over, counted.
+// Paths that are passed over, counted; and what mixed takes from whom.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -25,7 +25,7 @@ int turns_of(Selector& selector, PathIndex path, int turns, Time now = Time{},
 // In how many turns a path is named again: a path that is passed over s times is named s times less
 // in as many laps as there are.
 class PassedOver : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Selectors, PassedOver, testing::Values("bitmap"),
+INSTANTIATE_TEST_SUITE_P(Selectors, PassedOver, testing::Values("bitmap", "mixed"),
                          [](const auto& selector) { return std::string(selector.param); });
 
 TEST_P(PassedOver, AMarkedBurstCostsATurn) {
@@ -101,6 +101,37 @@ TEST_P(PassedOver, AWayWithMarksFromASwitchGetsLess) {
     WaysConfig config = even(GetParam(), 4, 48, seed);
     config.ways[2].ecn = 0.5;
     EXPECT_LT(settled(config).share(2), 0.2) << "seed " << seed;
+  }
+}
+
+TEST(Mixed, RecyclesWhatAnsweredUnmarked) {
+  auto selector = make_selector("mixed", {kPaths, 1});
+  const PathMask usable = all_of(kPaths);
+  for (int i = 0; i < 100; ++i) {
+    selector->on_ack({3, 1.0, Mark::kNone});
+    EXPECT_EQ(selector->next({usable, Time{i}, 64}), 3);
+  }
+  // With few in flight it sprays, and passes over.
+  for (int i = 0; i < 20; ++i) selector->on_ack({3, 1.0, Mark::kNone});
+  EXPECT_EQ(turns_of(*selector, 3, 10 * kPaths, Time{}, 4), 10);
+}
+
+TEST(Mixed, AfterATimeoutNothingIsExploredUntilTheFreezeIsOver) {
+  auto selector = make_selector("mixed", {kPaths, 1, milliseconds(10)});
+  for (int i = 0; i < 4; ++i) selector->on_ack({3, 1.0, Mark::kNone});
+  selector->on_timeout(5, Time{});
+  EXPECT_EQ(turns_of(*selector, 3, 200), 200);
+  EXPECT_EQ(turns_of(*selector, 3, 200, Time{} + milliseconds(9)), 200);
+  EXPECT_LT(turns_of(*selector, 3, 200, Time{} + milliseconds(10)), 40);
+}
+
+TEST(Mixed, CarriesWhatRepsCarriesOverUnequalWays) {
+  for (uint64_t seed : {1, 2, 3}) {
+    WaysConfig config = even("mixed", 3, 64, seed);
+    for (size_t i = 0; i < 3; ++i) config.ways[i].service = microseconds(10 << i);
+    EXPECT_GT(settled(config).used(kLong), 0.75) << "seed " << seed;
+    config.selector = "oblivious";
+    EXPECT_LT(settled(config).used(kLong), 0.5);
   }
 }
 
