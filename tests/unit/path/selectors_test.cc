@@ -30,13 +30,13 @@ std::string name_of(const testing::TestParamInfo<const char*>& selector) { retur
 
 class EverySelector : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Selectors, EverySelector,
-                         testing::Values("reps", "mixed", "bitmap", "oblivious", "single"),
+                         testing::Values("reps", "mixed", "bitmap", "oblivious", "p2c", "single"),
                          name_of);
 
 // Those that spread over all ways at once.
 class SpreadingSelector : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Selectors, SpreadingSelector,
-                         testing::Values("reps", "mixed", "bitmap", "oblivious"), name_of);
+                         testing::Values("reps", "mixed", "bitmap", "oblivious", "p2c"), name_of);
 
 TEST_P(EverySelector, HasItsName) {
   const auto selector = make_selector(GetParam(), {4, 1});
