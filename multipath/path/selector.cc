@@ -6,6 +6,7 @@
 #include "multipath/path/mixed.h"
 #include "multipath/path/oblivious.h"
 #include "multipath/path/p2c.h"
+#include "multipath/path/plb.h"
 #include "multipath/path/reps.h"
 #include "multipath/path/single.h"
 
@@ -17,6 +18,7 @@ std::unique_ptr<Selector> make_selector(std::string_view name, const SelectorCon
   if (name == "bitmap") return std::make_unique<BitmapSelector>(config);
   if (name == "oblivious") return std::make_unique<ObliviousSelector>(config);
   if (name == "p2c") return std::make_unique<P2cSelector>(config);
+  if (name == "plb") return std::make_unique<PlbSelector>(config);
   if (name == "single") return std::make_unique<SingleSelector>(config);
   return nullptr;
 }
