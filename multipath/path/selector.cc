@@ -3,6 +3,7 @@
 #include "multipath/path/selector.h"
 
 #include "multipath/path/bitmap.h"
+#include "multipath/path/flowlet.h"
 #include "multipath/path/mixed.h"
 #include "multipath/path/oblivious.h"
 #include "multipath/path/p2c.h"
@@ -19,6 +20,7 @@ std::unique_ptr<Selector> make_selector(std::string_view name, const SelectorCon
   if (name == "oblivious") return std::make_unique<ObliviousSelector>(config);
   if (name == "p2c") return std::make_unique<P2cSelector>(config);
   if (name == "plb") return std::make_unique<PlbSelector>(config);
+  if (name == "flowlet") return std::make_unique<FlowletSelector>(config);
   if (name == "single") return std::make_unique<SingleSelector>(config);
   return nullptr;
 }

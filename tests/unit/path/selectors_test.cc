@@ -31,7 +31,7 @@ std::string name_of(const testing::TestParamInfo<const char*>& selector) { retur
 class EverySelector : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Selectors, EverySelector,
                          testing::Values("reps", "mixed", "bitmap", "oblivious", "p2c", "plb",
-                                         "single"),
+                                         "flowlet", "single"),
                          name_of);
 
 // Those that spread over all ways at once.
