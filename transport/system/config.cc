@@ -25,12 +25,16 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings = {{
     {Setting::kPaths, "WEFT_PATHS", Kind::kWhole, "32", 1, 256, 1, "",
      "how many paths a connection spreads its packets over"},
     {Setting::kSelector, "WEFT_SELECTOR", Kind::kChoice, "reps", kNone, kNone, 1,
-     "reps|oblivious|single",
-     "which path the next burst takes: reps prefers those that answer without a mark, oblivious "
-     "takes every one in turn, single one until it dies"},
-    {Setting::kCongestion, "WEFT_CC", Kind::kChoice, "nscc", kNone, kNone, 1, "nscc|fixed",
-     "congestion control; fixed keeps WEFT_WINDOW_KB under way whatever happens: it must fit into "
-     "the network's buffers"},
+     "reps|mixed|bitmap|oblivious|p2c|plb|flowlet|single",
+     "which path the next burst takes: reps prefers those that answer without a mark, bitmap "
+     "passes over those that were marked, mixed does both, oblivious takes every one in turn, p2c "
+     "of two the one that answers sooner; on one path stay plb until it is congested, flowlet "
+     "until a pause, single until it dies"},
+    {Setting::kCongestion, "WEFT_CC", Kind::kChoice, "nscc", kNone, kNone, 1,
+     "nscc|mnscc|swift|timely|dctcp|cubic|fixed",
+     "congestion control; mnscc is nscc on the median of the paths, swift and timely go by round "
+     "trips, dctcp and cubic by marks; fixed keeps WEFT_WINDOW_KB under way whatever happens: it "
+     "must fit into the network's buffers"},
     {Setting::kProgress, "WEFT_PROGRESS", Kind::kChoice, "auto", kNone, kNone, 1,
      "auto|caller|thread", "who drives the protocol: the thread that tests requests, or our own"},
     {Setting::kPeerTimeout, "WEFT_PEER_TIMEOUT_MS", Kind::kWhole, "10000", 100, 600000, 1, "",

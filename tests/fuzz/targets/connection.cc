@@ -24,6 +24,9 @@ constexpr FlowId kSendFlow = 5;  // as the peer is supposed to have named it
 constexpr size_t kBuffer = 4096;
 constexpr size_t kMostSteps = 400;
 constexpr int kMostRounds = 2000;
+constexpr std::array kLaws = {"nscc", "fixed", "mnscc", "swift", "timely", "dctcp", "cubic"};
+constexpr std::array kSelectors = {"reps", "oblivious", "mixed",   "bitmap",
+                                   "p2c",  "single",    "flowlet", "plb"};
 
 class Victim {
  public:
@@ -45,8 +48,8 @@ class Victim {
     c.offloads = {.places = places_,
                   .reliable = places_ && (kind & 2) != 0,
                   .ordered_path = places_ && (kind & 6) != 0};
-    c.law = kind & 8 ? "fixed" : "nscc";
-    c.selector = kind & 16 ? "oblivious" : kind & 32 ? "single" : "reps";
+    c.law = kLaws[kind / 8 % kLaws.size()];
+    c.selector = kSelectors[kind / 8 % kSelectors.size()];
     c.paths = 4;
     c.peer = {2, 99};
     c.segment_bytes = c.peer_segment_bytes = 256;

@@ -68,7 +68,7 @@ TEST_F(ConfigTest, RefusesWhatIsNotAllowed) {
                                             "WEFT_FABRIC=UDP",
                                             "WEFT_FABRIC=auto|udp",
                                             "WEFT_FABRIC=ud",
-                                            "WEFT_CC=swift",
+                                            "WEFT_CC=reno",
                                             "WEFT_PROGRESS=both",
                                             "WEFT_PEER_TIMEOUT_MS=99",
                                             "WEFT_PEER_TIMEOUT_MS=600001",
@@ -223,7 +223,7 @@ TEST_F(ConfigTest, RowsHaveValueDefaultRangeOriginAndHelpOfEverySetting) {
   EXPECT_TRUE(rows["WEFT_LOG"].set) << "set, if only to its default";
   EXPECT_EQ(rows["WEFT_CC"].value, "nscc");
   EXPECT_EQ(rows["WEFT_CC"].origin, "the default");
-  EXPECT_EQ(rows["WEFT_CC"].range, "nscc, fixed");
+  EXPECT_EQ(rows["WEFT_CC"].range, "nscc, mnscc, swift, timely, dctcp, cubic, fixed");
   EXPECT_FALSE(rows["WEFT_CC"].set);
 }
 
