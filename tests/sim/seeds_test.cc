@@ -2,7 +2,8 @@
 // Seeded runs of the connection over the simulated network: every byte right, in bounded time, and
 // the same seed always the same trace.
 //
-//   seeds_test --scenario NAME --seeds FROM..TO [--again N]    --again: every Nth seed runs twice
+//   seeds_test --scenario NAME --seeds FROM..TO [--again N] [--law NAME] [--selector NAME]
+//                                                              --again: every Nth seed runs twice
 //   seeds_test --list
 //
 // A failure prints the seed and the command that reruns it.
@@ -11,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "multipath/congestion/law.h"
+#include "multipath/path/selector.h"
 #include "tests/sim/scenarios.h"
 
 using weft::test::Outcome;
@@ -20,7 +23,7 @@ using weft::test::World;
 namespace {
 
 struct Options {
-  std::string scenario;
+  std::string scenario, law = "nscc", selector = "reps";
   uint64_t from = 1, to = 20, again = 1;
 };
 
@@ -34,6 +37,10 @@ bool parse(int argc, char** argv, Options* o) {
     const std::string_view name = argv[i], value = argv[i + 1];
     if (name == "--scenario") {
       o->scenario = value;
+    } else if (name == "--law") {
+      o->law = value;
+    } else if (name == "--selector") {
+      o->selector = value;
     } else if (name == "--seeds") {
       const size_t dots = value.find("..");
       if (dots == std::string_view::npos) {
@@ -50,7 +57,14 @@ bool parse(int argc, char** argv, Options* o) {
   return argc % 2 == 1 && !o->scenario.empty() && o->again > 0;
 }
 
-int run(const Scenario& scenario, const Options& o, const char* program) {
+// What is not known would be replaced by the connection, and another one tested.
+bool known(const Options& o) {
+  return weft::make_law(o.law, {}, weft::Pipe({})) && weft::make_selector(o.selector, {});
+}
+
+int run(Scenario scenario, const Options& o, const char* program) {
+  scenario.traffic.law = o.law;
+  scenario.traffic.selector = o.selector;
   uint64_t bytes = 0, messages = 0, retransmitted = 0, lost = 0, failures = 0;
   weft::Duration longest{};
   for (uint64_t seed = o.from; seed <= o.to; ++seed) {
@@ -70,9 +84,10 @@ int run(const Scenario& scenario, const Options& o, const char* program) {
     longest = std::max(longest, first.took);
     if (fault.empty()) continue;
     ++failures;
-    std::printf("FAIL seed %llu: %s\n  rerun: %s --scenario %s --seeds %llu\n",
-                static_cast<unsigned long long>(seed), fault.c_str(), program, scenario.name,
-                static_cast<unsigned long long>(seed));
+    std::printf(
+        "FAIL seed %llu: %s\n  rerun: %s --scenario %s --seeds %llu --law %s --selector %s\n",
+        static_cast<unsigned long long>(seed), fault.c_str(), program, scenario.name,
+        static_cast<unsigned long long>(seed), o.law.c_str(), o.selector.c_str());
   }
   std::printf(
       "%s: %llu seeds, %llu messages, %.1f MB verified, %llu packets lost, %llu sent again, "
@@ -92,8 +107,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   Options options;
-  if (!parse(argc, argv, &options)) {
-    std::fprintf(stderr, "usage: %s --scenario NAME --seeds FROM..TO [--again N] | --list\n",
+  if (!parse(argc, argv, &options) || !known(options)) {
+    std::fprintf(stderr,
+                 "usage: %s --scenario NAME --seeds FROM..TO [--again N] [--law NAME] "
+                 "[--selector NAME] | --list\n",
                  argv[0]);
     return 2;
   }

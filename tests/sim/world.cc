@@ -26,6 +26,7 @@ ConnectionConfig config_of(const sim::SimNetwork& network, Fabric& fabric, const
   c.segment_bytes = c.peer_segment_bytes = traffic.segment_bytes;
   c.burst_bytes = 4 * traffic.segment_bytes;
   c.window_bytes = traffic.window_bytes;
+  c.law = traffic.law, c.selector = traffic.selector;
   c.timer_floor = microseconds(200);
   c.max_hold = microseconds(20);
   c.initial_rtt = microseconds(100);
@@ -256,8 +257,7 @@ bool World::drive_until(Time limit, bool (World::*over)() const) {
     for (int h = 0; h < 2; ++h) {
       if (!network_.paused(h)) next = earlier(next, hosts_[h]->deadline());
     }
-    const bool paused = network_.paused(0) || network_.paused(1);
-    if (paused) next = earlier(next, now + milliseconds(1));  // what it waits for is its own affair
+    if (network_.paused(0) || network_.paused(1)) next = earlier(next, now + milliseconds(1));
     if (next == Time::never() || next > limit) {
       if ((this->*over)()) return true;
       return false;

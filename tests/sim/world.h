@@ -32,6 +32,8 @@ struct Traffic {
       microseconds(50);  // receives and sends are posted at random moments, so far apart
   uint32_t segment_bytes = 1408;
   uint64_t window_bytes = 256 << 10;
+  std::string law = "nscc";
+  std::string selector = "reps";
   Duration bound = seconds(20);  // everything must be over by then
 };
 
