@@ -76,27 +76,29 @@ Status Process::activate() {
 }
 
 void Process::leave(Context* context) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!active_) return;
   const auto found = active_->contexts.find(context);
   if (found == active_->contexts.end()) {
     log_warn("finalize: the context is not one of ours, or was finalized before");
     return;
   }
-  end(*context);
-  active_->contexts.erase(found);
-  if (!active_->contexts.empty()) return;
+  const auto ours = active_->contexts.extract(found);
+  ++leaving_;
+  // Peers are given a moment in there, for which nobody else should wait. Endpoints that a context
+  // uses stay until it releases them. From the first line on its traffic touches no memory.
+  lock.unlock();
+  const auto& used = context->devices_used;
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) devices_[i].endpoint()->finish_context(context->id());
+  }
+  lock.lock();
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) devices_[i].release(active_->config);
+  }
+  if (--leaving_ > 0 || !active_->contexts.empty()) return;
   active_.reset();
   remove_logger();
-}
-
-// From the first line on nothing of the context's traffic touches memory.
-void Process::end(Context& context) {
-  for (int i = 0; i < device_count_; ++i) {
-    if (!context.devices_used[static_cast<size_t>(i)]) continue;
-    devices_[i].endpoint()->finish_context(context.id());
-    devices_[i].release(active_->config);
-  }
 }
 
 int Process::device_count() {

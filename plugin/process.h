@@ -40,12 +40,12 @@ class Process {
 
   Process() = default;
   Status activate();
-  void end(Context& context);
 
   std::mutex mutex_;
   std::array<Device, kMaxDevices> devices_;
   int device_count_ = 0;
   uint64_t last_context_ = 0;
+  int leaving_ = 0;  // contexts on their way out, which still hold their devices
   std::unique_ptr<Active> active_;
 };
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "multipath/congestion/law.h"
 #include "multipath/endpoint/out_of_band.h"
@@ -32,7 +34,7 @@ class EndpointImpl final : public Endpoint, private Chores {
   ~EndpointImpl() override {
     {
       SetUp lock(*this);
-      peers_.finish_all();
+      peers_.finish_all([&](Duration pause) { lock.rest(pause); });
     }
     progress_.stop();  // without the set-up mutex, which the thread may be waiting for
   }
@@ -58,7 +60,7 @@ class EndpointImpl final : public Endpoint, private Chores {
   void close(ReceiveFlow* flow) override { close_flow(flow); }
   void finish_context(uint64_t context) override {
     SetUp lock(*this);
-    peers_.finish_context(context);
+    peers_.finish_context(context, [&](Duration pause) { lock.rest(pause); });
   }
 
   Result<Registration*> register_memory(Flow* flow, const MemoryRange& range) override {
@@ -111,6 +113,12 @@ class EndpointImpl final : public Endpoint, private Chores {
       if (lock_.owns_lock()) endpoint_.publish_deadline();
     }
     bool owned() const { return lock_.owns_lock(); }
+    // Others' turn.
+    void rest(Duration pause) {
+      lock_.unlock();
+      std::this_thread::sleep_for(std::chrono::nanoseconds(pause.ns));
+      lock_.lock();
+    }
 
    private:
     EndpointImpl& endpoint_;

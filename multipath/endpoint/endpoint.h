@@ -110,7 +110,8 @@ class Endpoint {
   virtual void close(ReceiveFlow* flow) = 0;
 
   // Ends everything of a context that is left: listeners, connectors, half-open attempts, flows,
-  // registrations; says the last word on its connections and ends them. Waits for nobody.
+  // registrations; says the last word on its connections and ends them. Gives a peer that lives a
+  // moment to confirm (200 ms at most, once a process that is silent); others may call meanwhile.
   virtual void finish_context(uint64_t context) = 0;
 
   // --- Memory, for the connection of `flow` (all flows that share it may use the registration).

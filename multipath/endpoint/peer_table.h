@@ -23,6 +23,7 @@
 // in words.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -62,9 +63,11 @@ class PeerTable final : public OutOfBand::Handler {
   Result<Registration*> register_memory(Flow& flow, const MemoryRange& range);
   void deregister(Registration* registration);
 
-  // Waits a moment for peers to confirm that they know what is over.
-  void finish_context(uint64_t context);
-  void finish_all();
+  // Gives peers a moment to confirm that they know what is over; those that have let such a moment
+  // pass get no second one. Meanwhile `rest` is called, which may let others into this table.
+  using Rest = std::function<void(Duration)>;
+  void finish_context(uint64_t context, const Rest& rest);
+  void finish_all(const Rest& rest);
 
   void on_frame(OobStream& stream, const Frame& frame, Time now) override;
   void on_end(OobStream& stream, Time now) override;
@@ -89,7 +92,9 @@ class PeerTable final : public OutOfBand::Handler {
   void end_peer(Peer& peer);
   void fail_connectors(Peer& peer, const Status& status);
   // Of one context, or of all.
-  void close_flows(std::optional<uint64_t> context);
+  void close_flows(std::optional<uint64_t> context, const Rest& rest);
+  // Peers of that context, or of all, that may yet confirm their flows' ends.
+  std::vector<const Peer*> unconfirmed(std::optional<uint64_t> context);
   void finish_peer(Peer& peer);
   void destroy(Peer& peer);
   void reap(Peer& peer);
@@ -181,7 +186,9 @@ class PeerTable final : public OutOfBand::Handler {
   std::unordered_map<Connector*, std::unique_ptr<Connector>> connectors_;
   uint32_t last_request_ = 0;
   Time next_tick_ = Time::never();
-  size_t dials_open_ = 0;       // of all peers
+  size_t dials_open_ = 0;  // of all peers
+  // Of processes that let a farewell pass: since when. By incarnation.
+  std::map<uint64_t, Time> silent_since_;
   EndpointStatistics retired_;  // what connections that are gone have carried
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a peer: made, prepared, ended, finished with a last word, destroyed, counted.
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "multipath/endpoint/peer_table.h"
 #include "transport/system/clock.h"
@@ -12,7 +10,8 @@ namespace weft {
 namespace {
 
 constexpr Duration kFarewell = milliseconds(200);
-constexpr std::chrono::microseconds kFarewellPause{200};
+constexpr Duration kFarewellPause = microseconds(200);
+constexpr Duration kSilenceRemembered = seconds(10);
 
 }  // namespace
 
@@ -75,7 +74,7 @@ void PeerTable::fail_connectors(Peer& peer, const Status& status) {
   peer.connectors.clear();
 }
 
-void PeerTable::finish_context(uint64_t context) {
+void PeerTable::finish_context(uint64_t context, const Rest& rest) {
   listeners_.remove_if([&](const auto& listener) {
     if (listener->context != context) return false;
     for (const auto& w : listener->waiting) {
@@ -83,7 +82,7 @@ void PeerTable::finish_context(uint64_t context) {
     }
     return true;
   });
-  close_flows(context);
+  close_flows(context, rest);
   std::vector<Peer*> ours;
   for (const auto& peer : peers_) {
     if (peer->key.context == context) ours.push_back(peer.get());
@@ -92,38 +91,47 @@ void PeerTable::finish_context(uint64_t context) {
   std::erase_if(connectors_, [&](const auto& c) { return c.first->context == context; });
 }
 
-void PeerTable::finish_all() {
+void PeerTable::finish_all(const Rest& rest) {
   listeners_.clear();
-  close_flows(std::nullopt);
+  close_flows(std::nullopt, rest);
   while (!peers_.empty()) finish_peer(*peers_.front());
   connectors_.clear();
+}
+
+std::vector<const Peer*> PeerTable::unconfirmed(std::optional<uint64_t> context) {
+  std::vector<const Peer*> all;
+  Progress::Exclusive engine(progress_);
+  for (const auto& p : peers_) {
+    const bool may_confirm = (!context || p->key.context == *context) &&
+                             p->state == Peer::State::kUp && p->stream && !p->said_goodbye;
+    if (!may_confirm || !p->member->connection->ends_unconfirmed()) continue;
+    const auto silent = silent_since_.find(p->key.remote_incarnation);
+    if (silent == silent_since_.end() || p->member->connection->last_heard() > silent->second)
+      all.push_back(p.get());
+  }
+  return all;
 }
 
 // A stream may lie on a way that has died since, and its last word with it; datagrams take all
 // ways. So peers are told by these first, until they confirm or say goodbye themselves, for no
 // longer than a few time-outs. Who says goodbye may be forgotten in here.
-void PeerTable::close_flows(std::optional<uint64_t> context) {
-  const auto concerned = [&](const Peer& p) { return !context || p.key.context == *context; };
-  const auto all_know = [&] {
-    Progress::Exclusive engine(progress_);
-    return std::none_of(peers_.begin(), peers_.end(), [&](const auto& p) {
-      return concerned(*p) && p->state == Peer::State::kUp && p->stream && !p->said_goodbye &&
-             p->member->connection->ends_unconfirmed();
-    });
-  };
+void PeerTable::close_flows(std::optional<uint64_t> context, const Rest& rest) {
   for (const auto& peer : peers_) {
-    if (!concerned(*peer)) continue;
+    if (context && peer->key.context != *context) continue;
     {
       Progress::Exclusive engine(progress_);
       for (const auto& flow : peer->flows) engine->close_flow(*flow);
     }
     peer->flows.clear();
   }
-  const Time until = monotonic_now() + kFarewell;
-  for (Time now = monotonic_now(); !all_know() && now < until; now = monotonic_now()) {
-    out_of_band_.serve(now);  // nobody else can while this call has the endpoint
-    if (!all_know()) std::this_thread::sleep_for(kFarewellPause);
+  const Time begin = monotonic_now();
+  Time now = begin;
+  for (; now - begin < kFarewell && !unconfirmed(context).empty(); now = monotonic_now()) {
+    out_of_band_.serve(now);
+    if (!unconfirmed(context).empty()) rest(kFarewellPause);
   }
+  std::erase_if(silent_since_, [&](const auto& s) { return now - s.second > kSilenceRemembered; });
+  for (const Peer* peer : unconfirmed(context)) silent_since_[peer->key.remote_incarnation] = begin;
 }
 
 // Says what must be known of each flow even if nobody ever answers again, then goodbye.

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -135,6 +136,36 @@ TEST(PluginRestart, AProcessStoppedForLessThanTheLimitIsNotDead) {
     }
   }
   peer.expect_good_end();
+}
+
+// Who is stopped cannot confirm that a communicator is over. Its end gives him a moment, and in
+// that moment others go on setting up: without that, a few calls would be all they get.
+TEST(PluginRestart, AnEndBesideAStoppedPeerHoldsUpNobodyElse) {
+  WEFT_NEEDS_CONTEXTS();
+  Context bystander;
+  Pair pair(bystander, bystander);
+  ASSERT_TRUE(pair.up());
+  std::atomic<bool> over{false};
+  int registrations = 0;
+  {
+    Peer peers[] = {Peer("echo"), Peer("echo"), Peer("echo")};
+    Context contexts[3];
+    for (int i = 0; i < 3; ++i) {
+      Link link(contexts[i], peers[i].fd());
+      ASSERT_TRUE(link.up());
+      ping(link, 1);
+      stop(peers[i]);
+    }
+    std::thread ends([&] {
+      for (Context& context : contexts) context.finalize();
+      over = true;
+    });
+    Buffer memory(4096);
+    for (; !over; ++registrations) Registered one(pair.send(), memory);
+    ends.join();
+    for (Peer& peer : peers) peer.kill();
+  }
+  EXPECT_GT(registrations, 100);
 }
 
 // Time in which we did not look is not the peer's silence.
