@@ -3,7 +3,8 @@
 // came back marked, once an RTT.
 //
 // Slow start until the first mark or loss, then a segment an RTT. A mark is ECN where the fabric
-// shows it; else a queue past the pipe's mark delay, which is such a threshold. A loss event halves.
+// shows it; else a queue past the pipe's mark delay, which is such a threshold. A loss event
+// halves.
 #pragma once
 
 #include "multipath/congestion/law.h"

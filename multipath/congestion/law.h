@@ -23,6 +23,8 @@ struct AckSample {
   Duration queue_delay{};  // of that RTT
   bool marked = false;     // congestion experienced: ECN, or a queue past the mark delay
   PathIndex path = 0;      // on which they went
+  uint64_t in_flight = 0;  // after it
+  bool held_back = true;   // there is more to send than may go
 };
 
 class Law {

@@ -32,13 +32,14 @@ NsccLaw::NsccLaw(const LawConfig& config, const Pipe& pipe) : pipe_(pipe), windo
 void NsccLaw::on_ack(const AckSample& sample) {
   if (window_.open(pipe_, kFirstWindow)) adapt_at_ = growth_at_ = sample.now;
   achieved_ += sample.bytes;
+  held_back_ = held_back_ && sample.held_back;
   if (ignore_ > 0) {
     ignore_ -= std::min(ignore_, sample.bytes);
     return;
   }
   // An ack without a sample says nothing of the network; before the first one nothing is known.
   if (!window_.is_open() || sample.rtt.ns <= 0) return;
-  quick_adapt(sample.now, sample.queue_delay, pipe_.target_delay());
+  quick_adapt(sample, pipe_.target_delay());
   react(sample, target());
   apply_growth(sample.now);
 }
@@ -77,17 +78,22 @@ void NsccLaw::apply_growth(Time now) {
   growth_at_ = now;
 }
 
-void NsccLaw::quick_adapt(Time now, Duration queue_delay, Duration target) {
-  const bool wanted = lossy_ || queue_delay > target * kAdaptDelays;
+void NsccLaw::quick_adapt(const AckSample& sample, Duration target) {
+  const Time now = sample.now;
+  const bool wanted = lossy_ || sample.queue_delay > target * kAdaptDelays;
+  // A flow that paused, or waited for a repair, has achieved little for a reason of its own.
+  const bool all_the_time = held_back_;
   if (now - adapt_at_ < pipe_.base_rtt() + target) return;
   const auto got = static_cast<double>(achieved_);
   const double time = (now - adapt_at_).seconds() / (pipe_.base_rtt() + target).seconds();
   adapt_at_ = now;
   achieved_ = 0;
   lossy_ = false;
-  // A flow that paused has achieved little for a reason of its own.
-  if (!wanted || time > kAdaptSpan || got / time >= window_.bytes() / kAdaptDivisor) return;
-  ignore_ = window_.whole();
+  held_back_ = true;
+  if (!wanted || !all_the_time || time > kAdaptSpan ||
+      got / time >= window_.bytes() / kAdaptDivisor)
+    return;
+  ignore_ = sample.in_flight;
   window_.set(got / time);
   growth_ = 0;
 }

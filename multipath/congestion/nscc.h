@@ -32,7 +32,7 @@ class NsccLaw final : public Law {
  private:
   void react(const AckSample& sample, double target);
   void apply_growth(Time now);
-  void quick_adapt(Time now, Duration queue_delay, Duration target);
+  void quick_adapt(const AckSample& sample, Duration target);
   // The queue delay to aim at, in seconds: the pipe's, less for those who have much in flight.
   double target() const;
 
@@ -47,6 +47,7 @@ class NsccLaw final : public Law {
   Time adapt_at_{INT64_MIN};
   uint64_t achieved_ = 0;
   bool lossy_ = false;
+  bool held_back_ = true;
   uint64_t ignore_ = 0;  // bytes of feedback from before the cut
 };
 

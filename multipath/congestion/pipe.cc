@@ -49,8 +49,12 @@ void Pipe::learn_base(Time now, Duration rtt, bool at_least) {
   }
 }
 
-void Pipe::on_sample(Time now, Duration rtt, bool upper_bound, bool at_least) {
-  learn_base(now, rtt, at_least);
+void Pipe::on_sample(Time now, Duration rtt, bool upper_bound, bool at_least, bool whole) {
+  if (whole && !whole_) {
+    whole_ = true;
+    base_rtt_ = {};
+  }
+  if (whole || !whole_) learn_base(now, rtt, at_least);
   if (upper_bound) return;
   // Deviation from a mean that follows the samples: a queue that builds up slowly is no noise.
   if (samples_++ == 0) mean_ = rtt;

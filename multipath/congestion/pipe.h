@@ -5,7 +5,9 @@
 // Base RTT is the minimum over all paths; the first one is bounded, since who comes late sees the
 // queues of others, and it only rises when even the least window is answered more slowly for a
 // second: then the ways are longer, and it is not our own queue. (A windowed minimum, as in BBR,
-// makes the queue of a flow that never pauses part of the base.) The rate is a windowed maximum of
+// makes the queue of a flow that never pauses part of the base.) Once a segment has been answered
+// only segments count: what is small is there earlier on every hop, and the difference is no queue.
+// The rate is a windowed maximum of
 // what was delivered, until then the port's own claim; of intervals in which the sender at times
 // had nothing to send only a faster one counts (as in BBR). Noise is the mean deviation of RTT
 // samples from a mean that follows them, over the last intervals and within bounds that the fabric
@@ -41,8 +43,8 @@ class Pipe {
   explicit Pipe(const PipeConfig& config);
 
   // An RTT sample; `upper_bound`: it holds waiting that was not the network's; `at_least`: the
-  // window was at its least.
-  void on_sample(Time now, Duration rtt, bool upper_bound, bool at_least);
+  // window was at its least; `whole`: of a segment, not of something small.
+  void on_sample(Time now, Duration rtt, bool upper_bound, bool at_least, bool whole = true);
   // `held_back`: there is more to send than the window or the port let go.
   void on_delivered(Time now, uint64_t bytes, bool held_back = true);
 
@@ -69,6 +71,7 @@ class Pipe {
 
   const PipeConfig config_;
   Duration base_rtt_{};
+  bool whole_ = false;  // it is that of a segment
   Duration noise_{};
   Duration mark_delay_{};
   Duration target_delay_{};

@@ -6,10 +6,10 @@
 // large one (flow scaling), so those who share a queue meet, and many small ones do not tread on
 // each other. A loss event halves.
 //
-// Where this differs from the paper: the delay is one number, not the fabric's and the host's, since
-// that is what an RTT sample is here, and the base and the target come from the pipe instead of a
-// count of hops; the packet is the reference network's, as NSCC's growth is (growth_unit); and a
-// window never falls under the least, where the paper's would be paced.
+// Where this differs from the paper: the delay is one number, not the fabric's and the host's,
+// since that is what an RTT sample is here, and the base and the target come from the pipe instead
+// of a count of hops; the packet is the reference network's, as NSCC's growth is (growth_unit); and
+// a window never falls under the least, where the paper's would be paced.
 #pragma once
 
 #include "multipath/congestion/law.h"

@@ -150,11 +150,13 @@ void Ledger::settle(Path&, Copy& copy) {
 }
 
 // A sample that may hold waiting of the peer's own is no evidence of a queue.
-Ledger::Sample Ledger::take_sample(Path& path, const Report& report, Duration rtt) {
-  rtt = std::max(rtt, Duration{1});
+Ledger::Sample Ledger::take_sample(Path& path, const Report& report, const Copy& copy,
+                                   Duration hold) {
+  const Duration rtt = std::max(report.now - copy.sent - hold, Duration{1});
   path.rtt.add(rtt, report.upper_bound);
   rtt_.add(rtt, report.upper_bound);
-  pipe_.on_sample(report.now, rtt, report.upper_bound, law_->at_least());
+  const bool whole = copy.bytes * 2 >= config_.segment_bytes;
+  pipe_.on_sample(report.now, rtt, report.upper_bound, law_->at_least(), whole);
   Sample sample;
   if (report.upper_bound && rtt > path.rtt.smoothed()) return sample;
   sample.rtt = rtt;
@@ -213,7 +215,8 @@ void Ledger::account(Path& path, const Report& report, const Sample& sample) {
   const auto tell = [&](uint64_t bytes, Mark mark) {
     if (bytes == 0) return;
     const double bursts = static_cast<double>(bytes) / burst_bytes();
-    law_->on_ack({report.now, bytes, sample.rtt, sample.queue, mark != Mark::kNone, path.index});
+    law_->on_ack({report.now, bytes, sample.rtt, sample.queue, mark != Mark::kNone, path.index,
+                  in_flight_, held_back_});
     selector_->on_ack({path.index, bursts, mark, sample.rtt, report.now});
   };
   pipe_.on_delivered(report.now, sample.bytes + sample.marked_bytes, held_back_);
@@ -231,8 +234,7 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
     if (!path.copies.holds(number) || !path.copies.at(number).probe ||
         path.copies.at(number).settled)
       return;
-    Sample sample = take_sample(
-        path, report, report.now - path.copies.at(number).sent - nanoseconds(ack.hold_ns));
+    Sample sample = take_sample(path, report, path.copies.at(number), nanoseconds(ack.hold_ns));
     arrive(path, number, report, sample);
   } else {
     if (ack.largest >= path.copies.next()) return;
@@ -245,8 +247,7 @@ void Ledger::on_path_ack(const Report& report, const wire::PathAck& ack) {
              path.copies.at(number).lost;
     };
     if (arrives(ack.largest) || late(ack.largest)) {
-      sample = take_sample(
-          path, report, report.now - path.copies.at(ack.largest).sent - nanoseconds(ack.hold_ns));
+      sample = take_sample(path, report, path.copies.at(ack.largest), nanoseconds(ack.hold_ns));
     }
     // Counts only grow; an old report tells nothing new.
     if (static_cast<int32_t>(ack.marks - path.marks) > 0) {
@@ -288,7 +289,7 @@ void Ledger::sweep(const Report& report, const SendMessage* message, uint32_t la
       if (owner && copy.repair && !config_.offloads.places) continue;
       Sample sample;
       if (owner && owner == message && copy.segment == latest && !copy.repair) {
-        sample = take_sample(path, report, report.now - copy.sent - hold);
+        sample = take_sample(path, report, copy, hold);
       }
       arrive(path, n, report, sample);
       account(path, report, sample);

@@ -119,7 +119,7 @@ class Ledger {
     uint64_t marked_bytes = 0;  // of those that came
     uint64_t bytes = 0;         // and without a mark
   };
-  Sample take_sample(Path& path, const Report& report, Duration rtt);
+  Sample take_sample(Path& path, const Report& report, const Copy& copy, Duration hold);
   void account(Path& path, const Report& report, const Sample& sample);
   void arrive(Path& path, uint64_t number, const Report& report, Sample& sample);
   void arrive_late(Path& path, uint64_t number, const Report& report);

@@ -44,8 +44,9 @@ struct SendMessage : ReadyHook, TouchedHook, RecordHook, QueryHook, DoneHook {
 
   uint32_t segment_bytes = 0;
   uint32_t segments = 0;
-  bool urgent = false;  // goes before all that is not
-  uint32_t next = 0;    // the first that was never sent
+  uint32_t window = kSegmentWindow;  // of segments outstanding
+  bool urgent = false;               // goes before all that is not
+  uint32_t next = 0;                 // the first that was never sent
   BitWindow<kSegmentWindow> acked;
   BitWindow<kSegmentWindow> repair;  // dead and not yet sent again; its base is acked's
   uint32_t repairs = 0;              // bits in `repair`
@@ -67,8 +68,7 @@ struct SendMessage : ReadyHook, TouchedHook, RecordHook, QueryHook, DoneHook {
   bool sendable() const {
     if (finished) return false;
     if (repairs > 0) return true;
-    const uint64_t limit = recorded ? kSegmentWindow : 64;
-    return next < segments && next - acked.base() < limit;
+    return next < segments && next - acked.base() < (recorded ? window : 64);
   }
 
   // Returns whether that was news.

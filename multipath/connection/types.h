@@ -29,7 +29,9 @@ using RegionId = uint32_t;
 inline constexpr uint32_t kMaxReceives = 64;  // posted and not complete, of a flow
 inline constexpr uint32_t kMaxPartsInFlow = 256;
 inline constexpr uint32_t kMaxRegions = 65536;
-inline constexpr uint32_t kSegmentWindow = 512;  // segments of a message outstanding
+// Segments of a message outstanding, at most. A fast network empties a small window before the one
+// segment that is lost is repaired.
+inline constexpr uint32_t kSegmentWindow = 1024;
 
 struct ConnectionConfig {
   Offloads offloads;   // of the fabric below
