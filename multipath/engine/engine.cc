@@ -127,11 +127,11 @@ bool Engine::service(Member& member, bool timers) {
     outbox_->clear();
     outbox_->segment_limit = std::min(fabric_.room(), Outbox::kSegments);
     connection.poll_transmit(now_, *outbox_);
-    // A fabric without room is as one that refuses: there may be more.
-    const bool full = outbox_->segment_limit < Outbox::kSegments && outbox_->segments_full();
-    if (outbox_->empty() && !full) {
+    // Without room there may be more, as where something is refused.
+    const bool no_room = outbox_->segment_limit == 0;
+    if (outbox_->empty() && !no_room) {
       more = false;
-    } else if (!post_outbox(member) || full) {
+    } else if (!post_outbox(member) || no_room) {
       blocked_ = true;
       break;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the shipping engine in simulated clusters: what one flow gets alone is what arithmetic and
-// others' simulators say, bytes are right, a seed is a trace.
+// Runs of the shipping engine in simulated clusters: what one flow gets alone is what arithmetic
+// and others' simulators say, bytes are right, a seed is a trace.
 #include "tools/sim/run.h"
 
 #include <cstdlib>
@@ -15,8 +15,7 @@ namespace {
 
 Scenario scenario(const std::string& name) {
   std::string why;
-  const auto s =
-      load_scenario(std::string(std::getenv("WEFT_SCENARIOS")) + "/" + name + ".toml", &why);
+  const auto s = load_scenario(std::string(std::getenv("WEFT_SCENARIOS")) + "/" + name + ".toml", &why);
   EXPECT_TRUE(s) << why;
   return s.value_or(Scenario{});
 }

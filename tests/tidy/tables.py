@@ -144,14 +144,13 @@ MAX_FUNCTION_LINES = 70
 MAX_COLUMNS = 100
 
 LONG_FILES = {
-    "multipath/connection/ledger.cc": 309,      # one class, whose loss and control stand apart
+    "multipath/connection/ledger.cc": 310,      # one class, whose loss and control stand apart
     "transport/wire/control.cc": 349,           # sixteen statements, each written beside its reader
     "transport/wire/handshake.cc": 316,         # likewise, frames
     "tests/plugin/strangers_test.cc": 310,
     "tests/sim/world.cc": 305,
     "tests/unit/connection/delivery_test.cc": 383,
     "tests/unit/endpoint/mend_test.cc": 331,
-    "tests/unit/path/reps_test.cc": 322,
 }
 LONG_FUNCTIONS = {}  # FILE:FUNCTION: lines
 # How many lines are over MAX_COLUMNS, by folder and kind of file. C++ has none.
@@ -176,6 +175,7 @@ TEST_VARIABLES = {
     "WEFT_NCCLNET": "tests: where weft_ncclnet lies",
     "WEFT_FAULTY": "tests: where the faulty plugins lie",
     "WEFT_TRACES": "tests: where the recorded runs lie",
+    "WEFT_SCENARIOS": "tests: where the scenarios lie",
     "WEFT_FAULT_AT": "tests/faulty: which call goes wrong",
     "WEFT_CONFIG": "the name of an argument",
 }

@@ -1,201 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts, their transfers, and the clock; see run.h.
+// Transfers, and the clock; see run.h.
 #include "tools/sim/run.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "tools/common/pattern.h"
+#include "tools/sim/world.h"
 
 namespace weft::simtool {
-namespace {
-
-constexpr uint64_t kHelloBytes = 64;
-
-struct Endpoint : sim::Actor {
-  sim::Cluster* cluster = nullptr;
-  std::unique_ptr<Engine> engine;
-  std::vector<size_t> sending;    // transfers that are under way
-  Time awake_at = Time::never();  // a wake-up is under way, for then
-  std::function<void(Time)> after;
-
-  // Once at this time, however many ask for it.
-  void wake_at(Time time) {
-    if (awake_at <= time) return;
-    awake_at = time;
-    cluster->scheduler().at(time, *this);
-  }
-  void wake(Time now, void*) override {
-    if (now < awake_at) return;  // one for an earlier time has been here
-    awake_at = Time::never();
-    drive(now);
-  }
-  void drive(Time now) {
-    engine->progress(now);
-    if (after) after(now);
-    const Time next = engine->poll_timeout();
-    if (next != Time::never()) wake_at(std::max(next, now + nanoseconds(1)));
-  }
-};
-
-struct Pair {  // a connection, its two ends
-  Member* member[2] = {};
-  uint32_t host[2] = {};
-};
-
-struct Lane {  // of one transfer
-  Pair* pair = nullptr;
-  std::unique_ptr<SendFlow> send;
-  std::unique_ptr<ReceiveFlow> receive;
-  std::vector<std::byte> source, sink;
-  Registration source_region, sink_region;
-  Request* sent = nullptr;
-  Request* received = nullptr;
-  bool begun = false;
-};
-
-class Run {
- public:
-  explicit Run(const RunConfig& config) : config_(config) {}
-  RunResult go();
-
- private:
-  bool set_up();
-  uint32_t fitting_segment() const;
-  Pair* connect(uint32_t a, uint32_t b);
-  ConnectionConfig connection_config(Fabric& fabric, LinkId link, const Member& peer);
-  bool open(const Transfer& transfer, Lane& lane);
-  bool say_hello();
-  bool add_faults();
-  bool begin(size_t index, Time now);
-  void finished(uint32_t host, Time now);
-  bool until(const std::function<bool()>& over, Time limit);
-  void check(size_t index);
-  void fault(const std::string& words) {
-    if (result_.fault.empty()) result_.fault = words;
-  }
-
-  const RunConfig& config_;
-  std::unique_ptr<sim::Cluster> cluster_;
-  std::vector<std::unique_ptr<Endpoint>> hosts_;
-  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Pair>> pairs_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<std::byte> shared_;  // where nothing is carried, all read and write here
-  Time begin_;
-  size_t left_ = 0;
-  uint32_t burst_ = 0;  // what takes one path: of writes a segment, of datagrams several
-  RunResult result_;
-};
-
-// What a fabric of hardware's speed wants; the same for all scenarios.
-ConnectionConfig Run::connection_config(Fabric& fabric, LinkId link, const Member& peer) {
-  ConnectionConfig c;
-  c.offloads = fabric.offloads();
-  c.peer = peer.own;
-  c.paths = fabric.paths(link);
-  c.segment_bytes = c.peer_segment_bytes = fabric.max_segment_bytes();
-  c.burst_bytes = std::max(burst_, c.segment_bytes);
-  c.window_bytes = 2 << 20;
-  c.law = config_.law;
-  c.selector = config_.selector;
-  c.port_bytes_per_second = fabric.speed_mbps() * (1e6 / 8);
-  c.noise_floor = nanoseconds(250);
-  c.timer_floor = microseconds(20);
-  c.max_hold = microseconds(2);
-  c.initial_rtt = microseconds(20);
-  c.seed = cluster_->random().next();
-  return c;
-}
-
-Pair* Run::connect(uint32_t a, uint32_t b) {
-  const auto key = std::minmax(a, b);
-  auto& pair = pairs_[key];
-  if (pair) return pair.get();
-  pair = std::make_unique<Pair>();
-  LinkAddress address[2];
-  LinkId link[2] = {};
-  for (int i = 0; i < 2; ++i) {
-    pair->host[i] = i == 0 ? key.first : key.second;
-    pair->member[i] = hosts_[pair->host[i]]->engine->reserve(cluster_->random().next());
-    link[i] = *cluster_->host(pair->host[i]).create_link(&address[i]);
-  }
-  for (int i = 0; i < 2; ++i) {
-    Fabric& fabric = cluster_->host(pair->host[i]);
-    const Status status = fabric.connect_link(link[i], address[1 - i]);
-    if (!status.ok()) fault(status.words());
-    hosts_[pair->host[i]]->engine->attach(*pair->member[i], link[i],
-                                          connection_config(fabric, link[i], *pair->member[1 - i]));
-  }
-  return pair.get();
-}
-
-bool Run::open(const Transfer& t, Lane& lane) {
-  lane.pair = connect(t.from, t.to);
-  Member& from = *lane.pair->member[lane.pair->host[0] == t.from ? 0 : 1];
-  Member& to = *lane.pair->member[lane.pair->host[0] == t.from ? 1 : 0];
-  lane.receive = hosts_[t.to]->engine->open_receive_flow(to);
-  if (lane.receive) lane.send = hosts_[t.from]->engine->open_send_flow(from, lane.receive->id());
-  if (!lane.send) return false;
-  const uint64_t bytes = std::max(t.bytes, kHelloBytes);
-  std::vector<std::byte>* source = &shared_;
-  std::vector<std::byte>* sink = &shared_;
-  if (config_.cluster.carry) {
-    lane.source.resize(bytes);
-    lane.sink.resize(bytes);
-    source = &lane.source, sink = &lane.sink;
-  } else if (shared_.size() < bytes) {
-    return false;
-  }
-  return hosts_[t.from]
-             ->engine->register_memory(from, {source->data(), bytes}, &lane.source_region)
-             .ok() &&
-         hosts_[t.to]->engine->register_memory(to, {sink->data(), bytes}, &lane.sink_region).ok();
-}
-
-// So that some tens of segments are under way: with few, paths take turns too coarsely, with many,
-// each costs more than it carries. A network's length is taken from what cables make of it.
-uint32_t Run::fitting_segment() const {
-  constexpr double kSegmentsUnderWay = 40;
-  constexpr int kCables = 12;  // there and back, three tiers
-  const sim::PortConfig& cable = config_.cluster.topology.cable;
-  const double pipe =
-      static_cast<double>(cable.bits_per_second) / 8 * cable.delay.seconds() * kCables;
-  uint32_t segment = config_.cluster.packet_bytes;
-  while (segment < 65536 && segment * kSegmentsUnderWay * 1.5 < pipe) segment *= 2;
-  return segment;
-}
-
-bool Run::set_up() {
-  std::string why;
-  sim::ClusterConfig cluster = config_.cluster;
-  burst_ = config_.segment_bytes != 0 ? config_.segment_bytes : fitting_segment();
-  cluster.max_segment_bytes = burst_;
-  cluster_ = std::make_unique<sim::Cluster>(cluster, config_.seed, &why);
-  if (!why.empty()) {
-    fault(why);
-    return false;
-  }
-  uint64_t most = kHelloBytes;
-  for (const Transfer& t : config_.transfers) most = std::max(most, t.bytes);
-  if (!config_.cluster.carry) shared_.resize(most);
-  for (uint32_t h = 0; h < cluster_->hosts(); ++h) {
-    hosts_.push_back(std::make_unique<Endpoint>());
-    hosts_[h]->cluster = cluster_.get();
-    hosts_[h]->engine = std::make_unique<Engine>(cluster_->host(h));
-    hosts_[h]->after = [this, h](Time now) { finished(h, now); };
-  }
-  cluster_->on_look = [this](uint32_t host, Time now) { hosts_[host]->wake_at(now); };
-  for (const Transfer& t : config_.transfers) {
-    lanes_.push_back(std::make_unique<Lane>());
-    if (!open(t, *lanes_.back())) {
-      fault(fmt::format("a flow from {} to {} cannot be opened", t.from, t.to));
-      return false;
-    }
-  }
-  return true;
-}
 
 bool Run::until(const std::function<bool()>& over, Time limit) {
   sim::Scheduler& scheduler = cluster_->scheduler();
@@ -321,6 +135,8 @@ RunResult Run::go() {
   }
   result_.frames = cluster_->counters().frames;
   result_.events = scheduler.happened();
+  for (const sim::Topology::Cable& cable : cluster_->topology().cables)
+    result_.dropped += cable.port->counters().dropped;
   result_.trace_hash = cluster_->trace_hash();
   for (const auto& [hosts, pair] : pairs_) {
     for (Member* member : pair->member) {
@@ -341,8 +157,6 @@ RunResult Run::go() {
   }
   return result_;
 }
-
-}  // namespace
 
 RunResult run(const RunConfig& config) { return Run(config).go(); }
 

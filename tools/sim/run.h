@@ -49,7 +49,8 @@ struct TransferResult {
 struct RunResult {
   std::string fault;  // empty: every transfer finished, every byte is right
   std::vector<TransferResult> transfers;
-  uint64_t lost = 0, retransmitted = 0;
+  uint64_t lost = 0, retransmitted = 0;  // as senders see it
+  uint64_t dropped = 0;                  // by queues
   uint64_t frames = 0, events = 0;
   uint64_t trace_hash = 0;
   Duration slowest{}, fastest{};

@@ -10,7 +10,8 @@ namespace {
 constexpr Duration kBase = microseconds(100);
 constexpr PathIndex kPaths = 9;
 
-// A round in which every path carries its part of the window, the first `slow` of them with `queue`.
+// A round in which every path carries its part of the window, the first `slow` of them with
+// `queue`.
 void round(Feed& feed, PathIndex slow, Duration queue) {
   const uint64_t bytes = feed.law->window() / kPaths;
   for (PathIndex path = 0; path < kPaths; ++path) {

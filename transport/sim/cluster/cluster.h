@@ -8,9 +8,9 @@
 //       on_look(h, now) <-------------------------------------
 //       engine.progress(now) --> poll, post ----------------->  NIC, switches
 //
-// The same configuration, seed and calls give the same events, summed up by trace_hash(). Threading:
-// one thread. Ownership: the cluster owns fabrics and network; registered memory must outlive it or
-// be deregistered. Failure: misuse is counted in violations.
+// The same configuration, seed and calls give the same events, summed up by trace_hash().
+// Threading: one thread. Ownership: the cluster owns fabrics and network; registered memory must
+// outlive it or be deregistered. Failure: misuse is counted in violations.
 #pragma once
 
 #include <functional>

@@ -53,8 +53,8 @@ size_t ClusterFabric::deliver_datagrams(Time now, size_t budget, FabricSink& sin
   return count;
 }
 
-// A piece of a write goes where it belongs if it is the next of the write under way, or the first of
-// another.
+// A piece of a write goes where it belongs if it is the next of the write under way, or the first
+// of another.
 void ClusterFabric::take_write(const Frame& frame) {
   const Frame::Write& w = frame.write;
   PathEnd* p = path(frame.link, frame.path);

@@ -143,7 +143,6 @@ size_t ClusterFabric::post(Time now, std::span<const SegmentPost> batch) {
       cluster_.nic(host_).queued(now, kDatagramQueue, batch[i].bytes);
     }
   }
-  if (room() == 0) cluster_.nic(host_).wake_when_free();
   return take;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One host of a simulated cluster, as a Fabric.
 //
-// Datagrams are copied when they are posted. Writes are cut into packets as the NIC sends them, read
-// from their source then, and put in place packet by packet; a write of which one is missing
-// vanishes, with what was before it already written. Any first packet is taken, whatever its number,
-// as an unreliable queue pair does.
+// Datagrams are copied when they are posted. Writes are cut into packets as the NIC sends them,
+// read from their source then, and put in place packet by packet; a write of which one is missing
+// vanishes, with what was before it already written. Any first packet is taken, whatever its
+// number, as an unreliable queue pair does.
 //
 // Threading and ownership: the cluster's.
 #pragma once

@@ -4,7 +4,7 @@
 // In: frames as they come, in a queue that the host empties.
 //
 // It takes posts up to a bound, small against what a path holds: what waits here is not yet under
-// way, and a round trip should not contain it. Whoever was refused is woken when half of it is free.
+// way, and a round trip should not contain it. The host is told when half of it is free again.
 #pragma once
 
 #include <cstdint>
@@ -54,13 +54,13 @@ class Nic final : public Actor {
   size_t room(size_t frame_bytes) const {
     return queued_ >= bound_ ? 0 : (bound_ - queued_ + frame_bytes - 1) / frame_bytes;
   }
-  void wake_when_free() { wanted_ = true; }
   void control(Time now, Frame& frame) {
     control_.push_back(&frame);
     start(now);
   }
   void queued(Time now, uint32_t queue, uint64_t bytes) {
     queued_ += bytes;
+    above_half_ = queued_ * 2 > bound_;
     if (queue >= waiting_.size()) waiting_.resize(queue + 1, false);
     if (!waiting_[queue]) turns_.push_back(queue), waiting_[queue] = true;
     start(now);
@@ -96,8 +96,8 @@ class Nic final : public Actor {
         busy_ = true;
         scheduler_.at(port_->free_at(), *this);
       }
-      if (wanted_ && queued_ * 2 <= bound_) {
-        wanted_ = false;
+      if (above_half_ && queued_ * 2 <= bound_) {
+        above_half_ = false;
         owner_->look(now);
       }
     }
@@ -130,7 +130,7 @@ class Nic final : public Actor {
   std::deque<Frame*> inbox_;
   uint64_t queued_ = 0;
   bool busy_ = false;
-  bool wanted_ = false;
+  bool above_half_ = false;
 };
 
 }  // namespace weft::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch: looks up where a host lies, and where several ports lead there, chooses one by a hash of
-// what the frame says and of the switch (ECMP). Forwarding itself takes no time.
+// A switch: looks up where a host lies, and where several ports lead there, chooses one by a hash
+// of what the frame says and of the switch (ECMP). Forwarding itself takes no time.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,10 @@
 //   two hosts      a leaf each, and one spine for each way
 //   leaf-spine     leaves of `hosts_per_leaf`, every leaf joined to every spine
 //   fat tree       pods of leaves and aggregation switches, joined by cores
-//   rail           leaf-spine, where hosts are the NICs of servers, `hosts_per_leaf` servers a group
-//                  and `rails` NICs a server: NIC r of each server of a group lies below the group's
-//                  leaf r
+//   rail           leaf-spine, where hosts are the NICs of servers, `hosts_per_leaf` servers a
+//   group
+//                  and `rails` NICs a server: NIC r of each server of a group lies below the
+//                  group's leaf r
 #pragma once
 
 #include <cstdint>
@@ -28,15 +29,16 @@ struct TopologyConfig {
   uint32_t hosts_per_leaf = 8;
   uint32_t spines = 4;
   uint32_t rails = 8;
-  // Fat tree: leaves and aggregation switches of a pod; cores that an aggregation switch is joined to.
+  // Fat tree: leaves and aggregation switches of a pod; cores that an aggregation switch is joined
+  // to.
   uint32_t leaves_per_pod = 4;
   uint32_t aggregations_per_pod = 4;
   uint32_t cores_per_aggregation = 4;
   PortConfig cable;
 };
 
-// The switches, and each direction of a cable by the name that faults and pictures use: "leaf0-spine2",
-// "agg3-core7", "host5-leaf1".
+// The switches, and each direction of a cable by the name that faults and pictures use:
+// "leaf0-spine2", "agg3-core7", "host5-leaf1".
 struct Topology {
   struct Cable {
     std::string name;
