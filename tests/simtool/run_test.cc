@@ -15,7 +15,8 @@ namespace {
 
 Scenario scenario(const std::string& name) {
   std::string why;
-  const auto s = load_scenario(std::string(std::getenv("WEFT_SCENARIOS")) + "/" + name + ".toml", &why);
+  const auto s =
+      load_scenario(std::string(std::getenv("WEFT_SCENARIOS")) + "/" + name + ".toml", &why);
   EXPECT_TRUE(s) << why;
   return s.value_or(Scenario{});
 }
